@@ -110,7 +110,7 @@ HEALTH = WordList("""
     hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
     alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
     ulcer- thickness meal- calor- cal frail- hypert- prematur- preterm pedigree triceps skinfold ldl hdl
-    trigly- hgb hb hematocrit wbc rbc crp psa pgtime pgstat eet gleason ploidy menopaus- meno hormon- pgr her
+    trigly- hgb hb hematocrit wbc rbc crp psa pgtime pgstat eet gleason ploidy menopaus- meno hormon- pgr
     wheez- cough  copd fev fvc bmd sbp dbp pulse heartrate ecg ekg chf cvd metast- apache gcs sofa icu sepsis
     cd4 viral- creat alb  -spike vaccin- allerg- obes- nicotin- opioid- heroin cocaine cannabis
     marijuana overdose  gravid- parity abort- miscarr- contracept- fertil- sleep- insomn- fatigue- dement-
@@ -121,8 +121,8 @@ MONEY = WordList(r"""
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
     price- charge- kosten- preis- cout- costo costi coste custo- expen- \w+exp totexp- spend- amount- betrag-
     debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
-    loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch- freelun- re
-    husby budget-
+    loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch- freelun-
+    re husby budget-
 """)
 ANSWERS = WordList("""
     relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
