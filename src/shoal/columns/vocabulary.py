@@ -121,8 +121,8 @@ MONEY = WordList(r"""
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
     price- charge- kosten- preis- cout- costo costi coste custo- expen- \w+exp totexp- spend- amount- betrag-
     debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
-    loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch- freelun-
-    re husby budget-
+    loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch-
+    freelun- re husby budget-
 """)
 ANSWERS = WordList("""
     relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
