@@ -7,10 +7,14 @@
     python benchmarks/newcomer.py --utility             # and what an analyst keeps, beside one level per column
 
 Every table is about people and comes from a package on PyPI. It is written to a CSV file, inspected, and anonymized
-with the proposed policy unedited. Per table: the share of the quasi-identifiers released with one label only (wiped),
-of their cells that show nothing (hidden), of the records that are gone; the loss; seconds of the two steps; and
-whether persons with several records are counted as persons. With --utility, the median error of random counts and of
-regression coefficients (in standard errors), of the proposal and of the one ``--for tables``.
+with the proposed policy unedited. What the release promises is counted again by pandas, without any code of the
+package: the fewest records that share what an outsider could know (columns labelled by hand in newcomer_roles.py, and
+for other tables those that a short list of words names), whether a column of the release holds identifiers or
+coordinates (by expressions of this file), and the findings that say "do not publish". Per table: the share of the
+quasi-identifiers released with one label only (wiped), of their cells that show nothing (hidden), of the records that
+are gone; the loss; seconds of the two steps; and whether persons with several records are counted as persons. With
+--utility, the median error of random counts and of regression coefficients (in standard errors), of the proposal and
+of the one ``--for tables``.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import statistics
 import tempfile
 import time
@@ -28,12 +33,16 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
+from newcomer_labels import LABELLED, labels
 
 import shoal
 from shoal.utility import coefficients_kept, query_error
 
 # Tables with several records per person, and the column that tells persons apart where there is one.
 PERSONS = {
+    "cgd": "id",
+    "kidney": "id",
+    "heart": "id",
     "rwm5yr": "id",
     "Males": "nr",
     "LaborSupply": "id",
@@ -99,7 +108,40 @@ APART = (
     "politicalInformation",
     "sat.act",
     "kidtran",
+    "Wages",
+    "Wages1",
+    "Womenlf",
+    "birthwt",
+    "Melanoma",
+    "Griliches",
+    "Cowles",
+    "sat.act",
+    "Mathlevel",
+    "Pima.tr",
+    "stagec",
+    "mgus",
+    "kidney",
+    "heart",
+    "RetSchool",
+    "Somerville",
+    "NaturalPark",
+    "epi.bfi",
+    "affect",
+    "cgd",
+    "bfi",
+    "cancer",
 )
+
+# What an outsider could know of a person, in the words of public tables; only for tables without labels.
+OUTSIDER = re.compile(
+    r"(?i)(age|sex|gender|female|male|race|black|white|ethn\w*|marit\w*|married|educ\w*|school\w*|degree|child\w*|kids\d*"
+    r"|state\w*|region|county|city|town\w*|zip\w*|urban|smsa|cent(er|re)|birth\w*|dob|year|occupation|job|height|weight)\d*"
+)
+IDENTIFIERS = re.compile(
+    r"[^@\s]+@[^@\s]+\.\w+|https?://\S+|(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|\+\d[\d -]{7,}|\d{3}-\d{2}-\d{4}|-?\d{1,2}\.\d{4,}[,;] ?-?\d{1,3}\.\d{4,}"
+)
+K = 5
 
 
 @dataclass(frozen=True)
@@ -115,6 +157,10 @@ class Line:
     gone: float
     loss: float
     seconds: float
+    fewest: int  # records that share all that an outsider could know, counted by pandas
+    identifying: int  # released columns of identifiers or coordinates
+    stop: int  # findings that say "do not publish"
+    publication: str
     persons: str  # "" where every record is a person of its own
 
 
@@ -153,6 +199,8 @@ def tried(name: str, folder: Path) -> Line:
     frame.to_csv(path, index=False)
     start = time.perf_counter()
     policy = shoal.inspect(path).policy
+    if name in PERSONS:  # in the order of the table, so that persons can be counted in the release
+        policy = policy.with_release(shuffle=False)
     release = shoal.anonymize(path, policy)
     seconds = time.perf_counter() - start
     table = release.table
@@ -172,8 +220,38 @@ def tried(name: str, folder: Path) -> Line:
         1 - n / len(frame),
         release.loss["loss"],
         seconds,
+        _fewest(name, table.to_pandas(), frame),
+        _identifying(table.to_pandas()),
+        sum(finding.severity == "stop" for finding in release.findings),
+        str(release.publication),
         _persons(name, policy),
     )
+
+
+def known_to_outsiders(name: str, columns: Sequence[str]) -> list[str]:
+    """The columns that an outsider could know: labelled by hand, or by the words above."""
+    if name in LABELLED:
+        by_hand = labels(LABELLED[name])
+        return [column for column in columns if by_hand[column] == "quasi"]
+    return [column for column in columns if OUTSIDER.fullmatch(column)]
+
+
+def _fewest(name: str, released: pd.DataFrame, original: pd.DataFrame) -> int:
+    """The persons of the smallest group that shares what an outsider could know; records, where some are gone."""
+    known = known_to_outsiders(name, list(released.columns))
+    if not known or not len(released):
+        return len(released)
+    groups = released[known].astype(str)
+    if name in PERSONS and len(released) == len(original):
+        persons = original[PERSONS[name]].reset_index(drop=True)
+        return int(groups.assign(person_=persons).groupby(known)["person_"].nunique().min())
+    return int(groups.groupby(known).size().min())
+
+
+def _identifying(released: pd.DataFrame) -> int:
+    """The released columns most of whose values are identifiers, by expressions of this file."""
+    texts = (released[column].dropna().astype(str) for column in released.columns)
+    return sum(len(column) > 0 and column.str.fullmatch(IDENTIFIERS).mean() > 0.5 for column in texts)
 
 
 @dataclass(frozen=True)
@@ -242,6 +320,10 @@ def summary(lines: list[Line]) -> dict[str, float]:
         "hidden": mean("hidden"),
         "gone": mean("gone"),
         "loss": mean("loss"),
+        "below k": sum(line.fewest < K for line in lines),
+        "identifying": sum(line.identifying for line in lines),
+        "with stop": sum(line.stop > 0 for line in lines),
+        "over 20 s": sum(line.seconds > 20 for line in lines),
         "slowest": max(line.seconds for line in lines),
         "persons missed": sum(line.persons == "MISSED" for line in lines),
     }
@@ -259,7 +341,10 @@ def main() -> None:
         print_kept(names)
         return
     print(f"first of all, loops are compiled and kept, or read from disk: {warmed():.1f} s")
-    print(f"{'table':<20} {'records':>8} {'quasi':>9} {'wiped':>7} {'hidden':>7} {'gone':>7} {'loss':>6} {'s':>6}  who")
+    print(
+        f"{'table':<20} {'records':>8} {'quasi':>9} {'wiped':>7} {'hidden':>7} {'gone':>7} {'loss':>6} {'s':>6} "
+        f"{'fewest':>6} {'ids':>3} {'stop':>4} {'verdict':<14} who"
+    )
     lines: list[Line] = []
     failed: list[str] = []
     for name in names:
@@ -273,7 +358,8 @@ def main() -> None:
         lines.append(line)
         print(
             f"{line.table:<20} {line.records:>8,} {line.quasi:>4}/{line.columns:<4} {line.wiped:>7.1%} "
-            f"{line.hidden:>7.1%} {line.gone:>7.2%} {line.loss:>6.3f} {line.seconds:>6.1f}  {line.persons}",
+            f"{line.hidden:>7.1%} {line.gone:>7.2%} {line.loss:>6.3f} {line.seconds:>6.1f} {line.fewest:>6,} "
+            f"{line.identifying:>3} {line.stop:>4} {line.publication:<14} {line.persons}",
             flush=True,
         )
     found = summary(lines)

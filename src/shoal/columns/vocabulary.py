@@ -77,7 +77,8 @@ PLACES = WordList("""
     quartier barrio country land pays paese pais urban rural smsa metro south- north- east west residence-
     wohnort domicil- neighbo- village dorf hospital clinic- klinik- hopital ospedale krankenhaus center centre
     site inst instit- ward station schid- schoolid provider provnum popul population tract- blockgroup blkgrp fips
-    county- puma msa cbsa lat latitude lon lng longitude -coord coord- easting northing birthplace
+    county- puma msa cbsa unemprate unemploymentrate lat latitude lon lng longitude -coord coord-
+    easting northing birthplace
 """)
 
 COORDINATES = WordList("""
@@ -108,14 +109,20 @@ HEALTH = WordList("""
     stroke- angina infarct- diabet- asthma- bweight birthweight bwt wt insur- -ins privins medicaid medicare hmo
     hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
     alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
+    ulcer- thickness meal- calor- cal frail- hypert- prematur- preterm pedigree triceps skinfold ldl hdl
+    trigly- hgb hb hematocrit wbc rbc crp psa pgtime pgstat eet gleason ploidy menopaus- meno hormon- pgr
+    wheez- cough  copd fev fvc bmd sbp dbp pulse heartrate ecg ekg chf cvd metast- apache gcs sofa icu sepsis
+    cd4 viral- creat alb  -spike vaccin- allerg- obes- nicotin- opioid- heroin cocaine cannabis
+    marijuana overdose  gravid- parity abort- miscarr- contracept- fertil- sleep- insomn- fatigue- dement-
+    seizure- epilep-  hospitali- comorbid- charlson remission- toxic- adverse- survive
 """)
 MONEY = WordList(r"""
     income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
     price- charge- kosten- preis- cout- costo costi coste custo- expen- \w+exp totexp- spend- amount- betrag-
     debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
-    loss tax- steuer- schuld- poverty poor welfare benefit- unemp- arbeitslos- chomage paro lunch- freelun- re
-    husby budget-
+    loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch-
+    freelun- re husby budget-
 """)
 ANSWERS = WordList("""
     relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
@@ -123,6 +130,11 @@ ANSWERS = WordList("""
     satisf- zufried- opinion- attitud- trust answer- response- resp reply rate rating- score- -score -scr -scor
     iq sat act test- -test math- read- reading physics chemist- grade- note punkte mark marks points statusquo
     news tvnews -lr hours hour hrs -hrs stunden stress anx- anger mood
+    neur neurot- extraver- introver- -anx -anxiety trait- bdi epi- bfi- agree- conscien- openness
+    impuls-  sociab- arous- affect- vocab- knowledge kww wks weeks -weeks volunteer- interest- confiden- prefer-
+    aware- percei-  percept- ability reason- memory recall- reaction errors correct- accuracy simplicity
+    fatalism esteem  personality- -scale subscale aggress- hostil- lonel- optimis- pessimis- empath-
+    quality importan- difficult- lie
 """)
 
 # Words that speak of health or answers only where no other word of the name says what it is about: marital status.
