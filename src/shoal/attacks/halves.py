@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import rows_of
 from shoal.errors import ShoalError
 from shoal.models import PopulationModel
 from shoal.policy import Policy
@@ -67,7 +68,7 @@ def _units(original: LocalEngine, policy: Policy) -> RowNumbers:
 
 
 def _released(table: pa.Table, policy: Policy) -> pa.Table:
-    engine = LocalEngine.of(table)
+    engine = rows_of(table)
     algorithm = policy.release.algorithm
     counted = engine.count(policy, apart=algorithm in PARTING)
     rows = engine.apply(counted, SEARCHES[algorithm](Problem.of(counted.table, policy)), policy)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.label_rules import (
     LabelRule,
-    Leaves,
+    LeafSet,
     ProvedLabel,
     leaf_weights,
     lowest_label_rule,
@@ -41,7 +41,7 @@ TIGHT_RANGES, TIGHT_SETS = frozenset({"tight-range", "range"}), frozenset({"tigh
 WIDEST = 4096  # whole numbers in a range that are listed where the original is unknown
 MAX_COMPARED = 400  # texts that are compared with each other, the narrowest first
 MAX_WIDTHS = 8  # of ranges in one column: hierarchies have a few levels, and narrower ranges at either end
-NO_LEAVES: Leaves = np.zeros(0, np.int64)
+NO_LEAVES: LeafSet = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class LabelColumn:
     text_of: RowNumbers  # (records)  the text of each record
     leaf_of: RowNumbers | None  # (rows of the original)  -1 for a value outside the domain
     weights: NDArray[np.float64]  # (leaves)  how often each is taken to occur
-    printed: tuple[Leaves, ...]  # per text, the values that it names: the ends of a range, the members of a set
+    printed: tuple[LeafSet, ...]  # per text, the values that it names: the ends of a range, the members of a set
     assumed: bool = False  # whether the texts are only assumed to be boxes of their classes
 
 
@@ -181,7 +181,7 @@ class _Named:
             if (x := read_number(value, self._mark)) is not None:
                 self._by_number.setdefault(x, leaf)
 
-    def by(self, text: str) -> Leaves:
+    def by(self, text: str) -> LeafSet:
         """Return the leaves that a text names; none if it names something else, or a value itself."""
         if text in self._leaf_of:
             return NO_LEAVES
@@ -224,7 +224,7 @@ def _visible_values(texts: Sequence[str], mark: DecimalMark | None) -> list[str]
     return sorted(shown)
 
 
-def _are_boxes(texts: Sequence[str], covered: Sequence[Leaves], printed: Sequence[Leaves]) -> bool:
+def _are_boxes(texts: Sequence[str], covered: Sequence[LeafSet], printed: Sequence[LeafSet]) -> bool:
     """Return whether ranges or sets can only be boxes of their classes: some cross, or ranges are uneven.
 
     Labels of a hierarchy are nested or apart. Ranges fixed beforehand have one width a level; at the ends of a column

@@ -20,7 +20,7 @@ from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import told_apart
 
-Leaves = NDArray[np.int64]  # ascending
+LeafSet = NDArray[np.int64]  # ascending
 MAX_WITNESSES = 12  # sets that overlap: all combinations of them are added up
 MAX_RECORDS = 150  # of a class whose ways to meet disjoint witnesses are counted: 150! is still a double
 
@@ -29,8 +29,8 @@ MAX_RECORDS = 150  # of a class whose ways to meet disjoint witnesses are counte
 class ProvedLabel:
     """The leaves that a released text covers, and the sets of leaves of which one must occur in its class."""
 
-    leaves: Leaves
-    witnesses: tuple[Leaves, ...] = ()
+    leaves: LeafSet
+    witnesses: tuple[LeafSet, ...] = ()
 
     @property
     def is_general(self) -> bool:
@@ -43,7 +43,7 @@ class ProvedLabel:
         members = np.concatenate([*self.witnesses, np.zeros(0, np.int64)])
         return len(np.unique(members)) == len(members)
 
-    def required(self, n: int) -> Leaves:
+    def required(self, n: int) -> LeafSet:
         """Return the leaves that occur in every class of ``n`` records with this text; each then occurs at least once.
 
         A record can be moved from a value that occurs twice to any other, so no more than one is ever certain. All
@@ -59,11 +59,11 @@ class ProvedLabel:
         return np.unique(np.concatenate([w for w in self.witnesses if len(w) == 1] or [np.zeros(0, np.int64)]))
 
 
-LabelRule = Callable[[Leaves], tuple[Leaves, ...]]
+LabelRule = Callable[[LeafSet], tuple[LeafSet, ...]]
 """The witnesses of a text that covers these leaves."""
 
 
-def no_rule(_: Leaves) -> tuple[Leaves, ...]:
+def no_rule(_: LeafSet) -> tuple[LeafSet, ...]:
     """Return no witness: the text does not depend on the values of the class."""
     return ()
 
@@ -72,7 +72,7 @@ def tight_set_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least set: every member occurs; leaves that level 0 joins are one member."""
     rank, groups = told_apart(hierarchy)
 
-    def witnesses(leaves: Leaves) -> tuple[Leaves, ...]:
+    def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         return tuple(np.sort(groups[at]).astype(np.int64) for at in np.unique(rank[leaves]).tolist())
 
     return _of_several(witnesses)
@@ -82,7 +82,7 @@ def tight_range_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least range, in the order of the hierarchy: both ends occur."""
     rank, groups = told_apart(hierarchy)
 
-    def witnesses(leaves: Leaves) -> tuple[Leaves, ...]:
+    def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         ranks = rank[leaves]
         ends = (int(ranks.min()), int(ranks.max()))
         return tuple(np.sort(groups[at]).astype(np.int64) for at in ends)
@@ -93,7 +93,7 @@ def tight_range_rule(hierarchy: Hierarchy) -> LabelRule:
 def lowest_label_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the lowest label that covers the class: its values are not all below one of its children."""
 
-    def witnesses(leaves: Leaves) -> tuple[Leaves, ...]:
+    def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         for level in range(hierarchy.height, -1, -1):
             codes = hierarchy.table[level][leaves]
             children = np.unique(codes)
@@ -107,7 +107,7 @@ def lowest_label_rule(hierarchy: Hierarchy) -> LabelRule:
 def star_rule(hierarchy: Hierarchy, level: int) -> LabelRule:
     """Return the rule of cell suppression at a level: a star says that the class has two labels of that level."""
 
-    def witnesses(leaves: Leaves) -> tuple[Leaves, ...]:
+    def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         codes = hierarchy.table[level][leaves]
         children = np.unique(codes)
         if len(children) < 2:
@@ -117,14 +117,14 @@ def star_rule(hierarchy: Hierarchy, level: int) -> LabelRule:
     return witnesses
 
 
-def family_rule(members: Sequence[Leaves]) -> LabelRule:
+def family_rule(members: Sequence[LeafSet]) -> LabelRule:
     """Return the rule of the least member of any family: the values do not all lie in a smaller member.
 
     ``members``: all sets of leaves that could have been written.
     """
     sets = [frozenset(one.tolist()) for one in members]
 
-    def witnesses(leaves: Leaves) -> tuple[Leaves, ...]:
+    def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         own = frozenset(leaves.tolist())
         smaller = [one for one in sets if one < own]
         largest = [one for one in smaller if not any(one < other for other in smaller)]
@@ -136,7 +136,7 @@ def family_rule(members: Sequence[Leaves]) -> LabelRule:
 def _of_several(witnesses: LabelRule) -> LabelRule:
     """Return a rule that says nothing about a text that stands for one distinguishable value."""
 
-    def found(leaves: Leaves) -> tuple[Leaves, ...]:
+    def found(leaves: LeafSet) -> tuple[LeafSet, ...]:
         sets = witnesses(leaves)
         return sets if len({one.tobytes() for one in sets}) > 1 else ()
 

@@ -23,6 +23,7 @@ from shoal.attacks.predicates import (
 from shoal.attacks.risk import Performance, Question, Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import rows_of
 from shoal.errors import DataError, ShoalError
 from shoal.policy import Policy
 from shoal.table import codec
@@ -92,7 +93,7 @@ def label_columns(
     release: pa.Table, people: pa.Table | None, quasi: Sequence[str], policy: Policy | None
 ) -> tuple[LabelColumn, ...]:
     """Read the quasi columns of a release; ``people`` have the values that there may be."""
-    engine = None if people is None or policy is None else LocalEngine(people)
+    engine = None if people is None or policy is None else rows_of(people)
     return tuple(
         label_column(
             name,
@@ -182,7 +183,7 @@ def _right(found: Downcoded) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
+class _TriedPredicates:
     """Predicates of one kind, which of them isolate somebody, and which would by chance."""
 
     predicates: Predicates
@@ -229,7 +230,10 @@ def _beside_any_predicate(target: LabelTarget, found: Downcoded, n: int) -> Risk
     ceiling = (1 - 1 / n) ** (n - 1) if n > 1 else 1.0
     predicates = predicates_of(found, named=True)
     isolated = _on_the_release(target, found, predicates)
-    tried = [_Tried(one, of, np.full(len(one), ceiling), None) for one, of in zip(predicates, isolated, strict=True)]
+    tried = [
+        _TriedPredicates(one, of, np.full(len(one), ceiling), None)
+        for one, of in zip(predicates, isolated, strict=True)
+    ]
     return _risk(tried, isolated, WITHOUT_RELEASE) if any(len(one) for one in predicates) else None
 
 
@@ -262,12 +266,14 @@ def _compared(
     for predicates in predicates_of(of_release):
         satisfying = theirs.satisfying(predicates, sizes)
         tried.append(
-            _Tried(predicates, own.satisfying(predicates, sizes) == 1, chance_of_one(satisfying, m, n), satisfying)
+            _TriedPredicates(
+                predicates, own.satisfying(predicates, sizes) == 1, chance_of_one(satisfying, m, n), satisfying
+            )
         )
     return _risk(tried, isolated, of_whom) if any(len(one.predicates) for one in tried) else None
 
 
-def _risk(tried: Sequence[_Tried], isolated: Sequence[NDArray[np.bool_]], of_whom: str) -> Risk:
+def _risk(tried: Sequence[_TriedPredicates], isolated: Sequence[NDArray[np.bool_]], of_whom: str) -> Risk:
     by_name = {
         one.predicates.name: Scored(
             one.isolated.astype(np.float64), one.by_chance, of_whom, classes=one.predicates.class_of
@@ -298,7 +304,7 @@ def _risk(tried: Sequence[_Tried], isolated: Sequence[NDArray[np.bool_]], of_who
     )
 
 
-def _lightest(tried: _Tried) -> float | None:
+def _lightest(tried: _TriedPredicates) -> float | None:
     """Return the success of predicates that no outsider satisfies: their weight is far below 1/n."""
     if tried.outside is None or not (tried.outside == 0).any():
         return None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal.attacks.downcoding import Downcoded
 from shoal.attacks.join import fitting
 from shoal.attacks.label_columns import NO_LEAVES, LabelColumn
-from shoal.attacks.label_rules import Leaves
+from shoal.attacks.label_rules import LeafSet
 from shoal.attacks.standing import KnownColumn
 from shoal.table.frequency import RowNumbers, packed
 from shoal.table.kernels import group
@@ -123,7 +123,7 @@ def predicates_of(found: Downcoded, *, named: bool = False) -> tuple[Predicates,
     Of a cell that names no value, the rarest ones are tried; with ``named``, none.
     """
     rarity = [_released_shares(column) for column in found.columns]
-    values: dict[tuple[int, int], Leaves] = {}
+    values: dict[tuple[int, int], LeafSet] = {}
     single: list[tuple[int, int, int]] = []
     rarest: list[tuple[int, int, int]] = []
     pairs: list[tuple[int, int, int, int, int]] = []
@@ -161,7 +161,7 @@ def _rarest_pairs(own: Sequence[tuple[float, int, int]]) -> list[tuple[int, int,
     return [pair[1:] for pair in sorted(found)[:MAX_PAIRS]]
 
 
-def _values_to_try(column: LabelColumn, text: int, rarity: NDArray[np.float64]) -> Leaves:
+def _values_to_try(column: LabelColumn, text: int, rarity: NDArray[np.float64]) -> LeafSet:
     """Return the values of a cell that are tried: those that it names, or else the rarest that it covers."""
     leaves, named = column.labels[text].leaves, column.printed[text]
     tried = named if len(named) else leaves
