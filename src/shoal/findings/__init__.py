@@ -31,6 +31,7 @@ __all__ = [
     "finding",
     "findings_of",
     "headline",
+    "ordered",
     "publication",
     "with_attacks",
 ]

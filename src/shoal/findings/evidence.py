@@ -195,9 +195,9 @@ def of_release(
         loss,
         (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
-        lambda person: engine.released(rows, person),
-        tallied_release(rows),
-        attacks,
+        joined=lambda person: engine.released(rows, person),
+        counted=tallied_release(rows),
+        attacks=attacks,
     )
 
 
