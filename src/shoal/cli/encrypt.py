@@ -8,12 +8,14 @@ import typer
 from shoal.cli import exits
 from shoal.cli.options import (
     Force,
+    PasswordFile,
     Printing,
     Reading,
     Rows,
     Several,
     names_in,
     pairs_in,
+    password_in,
     range_in,
     whole_in,
     with_options,
@@ -39,6 +41,7 @@ def keypair(
         str, typer.Option(help="bfv: exact, whole numbers and decimals; ckks: approximate, any numbers.")
     ] = "bfv",
     degree: Annotated[int, typer.Option(help="The polynomial degree, 8192 or 16384; weaker ones are refused.")] = 8192,
+    password_file: PasswordFile = None,
     printing: Printing,
     force: Force = False,
 ) -> None:
@@ -46,7 +49,7 @@ def keypair(
     with loading():
         from shoal.he.keys import EncryptionKey, make_key_pair
 
-    secret, public = make_key_pair(name, scheme=scheme, degree=degree, force=force)
+    secret, public = make_key_pair(name, scheme=scheme, degree=degree, password=password_in(password_file), force=force)
     exits.written += [str(secret), str(public)]
     made = EncryptionKey.load(public)
     told = {
@@ -57,7 +60,8 @@ def keypair(
     }
 
     def show() -> None:
-        print(f"{secret}: decrypts; stays on this computer")
+        protected = "" if password_file is None else ", encrypted with the password"
+        print(f"{secret}: decrypts; stays on this computer{protected}")
         print(f"{public}: encrypts and computes; give it to those who do")
         print(f"key {made.identity}: compare it by telephone, as whoever replaces the public key can decrypt")
 
@@ -184,6 +188,7 @@ def decrypt(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A CSV file for scores, one row per row of the table.")
     ] = None,
+    password_file: PasswordFile = None,
     printing: Printing,
     force: Force = False,
 ) -> None:
@@ -199,7 +204,7 @@ def decrypt(
         raise PolicyError("the result has scores of every row", "name a file for them", option="-o scores.csv")
     if output is not None and not opened.computation.scores:
         raise PolicyError("the result has no scores to write", "leave the file out: figures are printed", option="-o")
-    found = run(opened, key)
+    found = run(opened, key, password=password_in(password_file))
     if output is not None and found.scores is not None:
         write_bytes(output, found.scores_as_csv(), force=force, private=True)
         exits.written.append(str(output))
@@ -210,9 +215,10 @@ def decrypt(
             errors = found.errors[label] if isinstance(value, dict) else {"": found.errors[label]}
             for term, figure in inner:
                 doubt = f", error at most {errors[term]:.2g}" if errors[term] else ""
-                print(f"{label}{': ' if term else ''}{term}: {figure}{doubt}")
+                print(f"{label}{': ' if term else ''}{term}: {figure} (unverified{doubt})")
         if output is not None and found.scores is not None:
-            print(f"{output}: {', '.join(found.scores.column_names)} of {found.n_rows} rows; only you may read it")
+            names = ", ".join(found.scores.column_names)
+            print(f"{output}: {names} of {found.n_rows} rows, unverified; only you may read it")
         for note in found.notes:
             print(note)
 

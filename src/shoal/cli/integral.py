@@ -40,7 +40,7 @@ def integral(
     share: Annotated[float, typer.Option(help="The probability that a person is in a subset.")] = 0.5,
     max_share: Annotated[
         float, typer.Option(help="The largest share of the generators that one person may be in, or left out of.")
-    ] = 0.95,
+    ] = 0.8,
     depth: Annotated[int, typer.Option(help="The depth of a tree.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed of the draws.")] = 0,
     after: Annotated[

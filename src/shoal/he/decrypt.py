@@ -21,10 +21,14 @@ from shoal.he.keys import EncryptionKey, loaded_key
 from shoal.he.parameters import PROBES
 
 FEW = 10  # rows; figures about fewer come with a warning
-EXACT = "The figures are exact. They are not checked against a wrong computation: an evaluator could send others."
+UNVERIFIED = (
+    "The figures are unverified: known values in the ciphertexts came out right, but whoever computed them could have "
+    "computed something else."
+)
+EXACT = "The encryption adds no error to them."
 APPROXIMATE = (
-    "The figures are approximate, rounded to where their error allows. Never give them to whoever computed them: an "
-    "approximate decryption helps to recover the secret key (Li and Micciancio, 2021)."
+    "The encryption makes them approximate; they are rounded to where their error allows. Never give them to whoever "
+    "computed them: an approximate decryption helps to recover the secret key (Li and Micciancio, 2021)."
 )
 
 
@@ -48,6 +52,7 @@ class DecryptedResult:
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON represents it."""
         return {
+            "verified": False,
             "result": dict(self.figures),
             "error": dict(self.errors),
             "measured_error": self.measured,
@@ -57,9 +62,14 @@ class DecryptedResult:
         }
 
 
-def decrypt(result: EncryptedResult | str | Path, key: EncryptionKey | str | Path) -> DecryptedResult:
-    """Open a result with the secret key, or raise an error and show nothing if its probes are wrong."""
-    secret = loaded_key(key, secret=True)
+def decrypt(
+    result: EncryptedResult | str | Path, key: EncryptionKey | str | Path, *, password: str | None = None
+) -> DecryptedResult:
+    """Open a result with the secret key, or raise an error and show nothing if its probes are wrong.
+
+    ``password`` is that of the file of the secret key, if it has one. What is shown is unverified: see ``notes``.
+    """
+    secret = loaded_key(key, secret=True, password=password)
     opened = result if isinstance(result, EncryptedResult) else EncryptedResult.load(result)
     secret.require_same(opened.key, "the result")
     if opened.packing.parameters != secret.parameters:
@@ -93,7 +103,7 @@ class _Opening:
             self._tell(f"mean of {name}", self._of(name) / n_rows, self._error(name) / n_rows)
         for names in asked.regression:
             self._regression(names, n_rows)
-        notes = [EXACT if self.exact else APPROXIMATE]
+        notes = [UNVERIFIED, EXACT if self.exact else APPROXIMATE]
         if asked.totals and not self.result.masked:
             notes.append("The owner of the secret key could also read sums over a few rows, which are not masked.")
         if asked.totals and n_rows < FEW:

@@ -12,6 +12,7 @@ from shoal.engines.files import whole_files
 from shoal.errors import CiphertextError, ShoalError
 from shoal.he.container import damaged, read_container, write_container
 from shoal.he.parameters import SCALE_BITS, EncryptionParameters
+from shoal.he.passwords import sealed, unsealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,15 @@ class EncryptionKey:
     context: Any = field(repr=False)  # TenSEAL's
 
     @classmethod
-    def load(cls, path: str | Path, *, secret: bool = False) -> EncryptionKey:
+    def load(cls, path: str | Path, *, secret: bool = False, password: str | None = None) -> EncryptionKey:
         """Read NAME.public.key, or NAME.secret.key if ``secret``; one is not accepted for the other."""
         tenseal = load_tenseal()
         header, parts = read_container(path, "secret key" if secret else "public key")
         with damaged(path):
             parameters = EncryptionParameters.read(header["parameters"])
             (payload,) = parts
+            if secret and "password" in header:
+                payload = unsealed(path, header["password"], payload, password, str(header["key"]))
             context = tenseal.context_from(payload)
             found = context.seal_context().data.key_context_data()
             public = hashlib.sha256(payload).hexdigest() if not secret else header["key"]
@@ -86,12 +89,14 @@ def make_key_pair(
     scheme: str = "bfv",
     degree: int = 8192,
     coefficient_bits: Sequence[int] | None = None,
+    password: str | None = None,
     force: bool = False,
 ) -> tuple[Path, Path]:
     """Write NAME.secret.key, which only its owner may read, and NAME.public.key for those who encrypt or compute.
 
     ``scheme`` is ``bfv`` for exact results of whole numbers and decimals, or ``ckks`` for approximate results of any
-    numbers. Parameters with fewer than 128 bits of security are refused.
+    numbers. Parameters with fewer than 128 bits of security are refused. With a ``password``, the secret key is
+    encrypted in its file, and ``decrypt`` asks for it.
 
     >>> import tempfile
     >>> from shoal import he
@@ -119,15 +124,18 @@ def make_key_pair(
     shown = made.serialize(save_secret_key=False, save_galois_keys=False, save_relin_keys=False)
     hidden = made.serialize(save_secret_key=True, save_galois_keys=False, save_relin_keys=False)
     header = {"key": hashlib.sha256(shown).hexdigest(), "parameters": parameters.as_dict()}
-    write_container(secret, {"kind": "secret key", **header}, [hidden], force=force, private=True)
+    locked: dict[str, Any] = {}
+    if password is not None:
+        locked["password"], hidden = sealed(hidden, password, str(header["key"]))
+    write_container(secret, {"kind": "secret key", **header, **locked}, [hidden], force=force, private=True)
     write_container(public, {"kind": "public key", **header}, [shown], force=force)
     return secret, public
 
 
-def loaded_key(key: EncryptionKey | str | Path, *, secret: bool = False) -> EncryptionKey:
+def loaded_key(key: EncryptionKey | str | Path, *, secret: bool = False, password: str | None = None) -> EncryptionKey:
     """Return a key that is given as an object or as a file."""
     if not isinstance(key, EncryptionKey):
-        return EncryptionKey.load(key, secret=secret)
+        return EncryptionKey.load(key, secret=secret, password=password)
     if key.secret != secret:
         raise CiphertextError(f"a {'secret' if secret else 'public'} key is needed here, not the other one")
     return key

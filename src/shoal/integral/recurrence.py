@@ -126,7 +126,7 @@ def integral_privacy(
     k: int = 50,
     subsets: int = 1000,
     share: float = 0.5,
-    max_share: float = 0.95,
+    max_share: float = 0.8,
     depth: int = 3,
     seed: int = 0,
     after: Data | None = None,
@@ -136,8 +136,9 @@ def integral_privacy(
     ``statistic`` is mean, median, sum, variance, count, regression or tree; ``on`` are the columns that explain
     ``column``. Results are rounded to multiples of ``step``; for a tree, numbers are cut at them. Every person
     (``entity``, or every record) is in each of the ``subsets`` with probability ``share``. A result qualifies if at
-    least ``k`` subsets generate it, nobody is in more than ``max_share`` of them, and nobody is left out by more. With
-    the table ``after`` a change, it is told how the change shows in both results.
+    least ``k`` subsets generate it, nobody is in more than ``max_share`` of them, nobody is left out by more, and it
+    does not tell the value of everybody. With the table ``after`` a change, it is told how the change shows in both
+    results.
 
     >>> import pyarrow as pa, shoal
     >>> ward = pa.table({"income": [20 + i % 9 for i in range(60)]})
@@ -342,6 +343,8 @@ class _Generated:
             reasons.append(f"{format_count(overlap.left_out, 'person')} in none")
         elif overlap.smallest_share < 1 - asked.max_share - 1e-12:
             reasons.append(f"a person is in only {overlap.smallest_share:.3g} of the generators")
+        if full := self.database.result.full(key, self.database.rows):
+            reasons.append(full)
         value = self.database.result.value(key)
         return Recurrence(
             value, len(numbers), len(numbers) / len(self.subsets), overlap, not reasons, "; ".join(reasons)

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
-from shoal.integral.trees import Examples, Tree, grown_tree, tree_predictions, tree_text
+from shoal.integral.trees import Examples, Tree, grown_tree, tree_leaves, tree_predictions, tree_text
 from shoal.table.frequency import Floats
 from shoal.table.intervals import parse_number
 
 Statistic = Literal["mean", "median", "sum", "variance", "count", "regression", "tree"]
 STATISTICS: tuple[str, ...] = get_args(Statistic)
+
+EXACT_FIT = 1e-9  # of the largest value: residuals that are rounding errors
 
 SubsetRows = NDArray[np.int64]  # the numbers of the rows in a subset
 
@@ -41,6 +43,9 @@ class Result(Protocol):
     def loss(self, key: Hashable, rows: SubsetRows) -> dict[str, float]:
         """Return how far a published result is from that of all ``rows``."""
 
+    def full(self, key: Hashable, rows: SubsetRows) -> str:
+        """Return in which way a result tells the value of everybody in all ``rows``; empty if it does not."""
+
 
 @dataclass(frozen=True, eq=False)
 class Number:
@@ -49,6 +54,8 @@ class Number:
     asked: str
     exact: Callable[[SubsetRows, float], float]  # rows, and the probability with which each person was drawn
     step: float
+    values: Floats | None = None  # of every row of the table; None for a count
+    mean: bool = False
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
         """Return the nearest multiple of the step."""
@@ -64,6 +71,18 @@ class Number:
         true = self.exact(rows, 1.0)
         off = abs(_scaled(key, self.step) - true)
         return {"error": off, "relative_error": off / abs(true) if true else math.nan}
+
+    def full(self, key: Hashable, rows: SubsetRows) -> str:
+        """Return whether everybody has the same value, or a mean is the least or largest value there is."""
+        if self.values is None:
+            return ""
+        least, largest = float(self.values[rows].min()), float(self.values[rows].max())
+        if least == largest:
+            return "everybody has the same value"
+        ends = {_multiple(least, self.step), _multiple(largest, self.step)}
+        if self.mean and len(ends) == 2 and key in ends:
+            return "the mean is the least or the largest value, so nearly everybody has it"
+        return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +129,15 @@ class Coefficients:
             "r2_true": self._explained(true, rows),
         }
 
+    def full(self, key: Hashable, rows: SubsetRows) -> str:
+        """Return whether everybody's value lies on the line."""
+        fitted = self._fitted(rows)
+        if fitted is None:
+            return ""
+        left = np.abs(self.target[rows] - self.design[rows] @ fitted).max()
+        on_the_line = left <= EXACT_FIT * max(float(np.abs(self.target[rows]).max()), 1e-300)
+        return "everybody's value lies on the line" if on_the_line else ""
+
     def _explained(self, coefficients: Floats, rows: SubsetRows) -> float:
         y = self.target[rows]
         spread = float(((y - y.mean()) ** 2).sum())
@@ -144,13 +172,20 @@ class Classifier:
         ]
         return {"error": accuracies[1] - accuracies[0], "accuracy": accuracies[0], "accuracy_true": accuracies[1]}
 
+    def full(self, key: Hashable, rows: SubsetRows) -> str:
+        """Return whether everybody in a leaf has what the leaf says."""
+        leaves = tree_leaves(self.examples, _tree(key), rows)
+        pure = sum(len(np.unique(self.examples.classes[part])) == 1 for part in leaves if len(part))
+        return f"everybody in {pure} of {len(leaves)} leaves has what the leaf says" if pure else ""
+
 
 def integral_result(
     statistic: str, rows: LocalEngine, column: str | None, on: Sequence[str], steps: Sequence[float], depth: int
 ) -> tuple[Result, NDArray[np.bool_]]:
     """Return what is computed, and which rows have all the values that it needs."""
     if statistic == "count":
-        return Number("count", lambda part, drawn: len(part) / drawn, steps[0]), np.ones(rows.n_records, np.bool_)
+        counted = Number("count", lambda part, drawn: len(part) / drawn, steps[0])
+        return counted, np.ones(rows.n_records, np.bool_)
     if column is None:
         raise PolicyError(f"{statistic}: name the column", 'integral_privacy(data, "mean", "income", step=100)')
     if statistic == "tree":
@@ -167,7 +202,8 @@ def integral_result(
         "variance": lambda part, drawn: float(y[part].var(ddof=1)) if len(part) > 1 else math.nan,
         "sum": lambda part, drawn: float(y[part].sum()) / drawn,
     }
-    return Number(f"{statistic} of {column}", exact[statistic], steps[0]), ~np.isnan(y)
+    name = f"{statistic} of {column}"
+    return Number(name, exact[statistic], steps[0], y, statistic == "mean"), ~np.isnan(y)
 
 
 def _classifier(

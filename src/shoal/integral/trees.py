@@ -60,6 +60,15 @@ def tree_predictions(examples: Examples, grown: Tree) -> NDArray[np.int64]:
     return out
 
 
+def tree_leaves(examples: Examples, grown: Tree, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the rows in each leaf of a tree."""
+    if len(grown) == 1:
+        return [rows]
+    column, cut, low, high = grown
+    left = _goes_left(examples, column, cut, rows)
+    return [*tree_leaves(examples, low, rows[left]), *tree_leaves(examples, high, rows[~left])]
+
+
 def tree_text(grown: Tree, names: Sequence[str], values: Sequence[Sequence[str]], classes: Sequence[str]) -> str:
     """Return a tree as text: ``age <= 40 ? flu : hiv``."""
     if len(grown) == 1:

@@ -15,6 +15,7 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.table.builders import SAFE_HARBOR_AGES, SafeHarbor
 from shoal.table.frequency import FrequencyTable
+from shoal.table.hierarchy import TOP
 from shoal.table.intervals import Intervals, WholeIntervals, is_whole, leaf_numbers
 
 
@@ -70,6 +71,6 @@ def _only_hidden(
     if raised:  # a leaf stands for its neighbours
         fractional = np.isin(hierarchy.table[0], hierarchy.table[0][fractional])
     parts, labels = recoding.parts(table), recoding.released[j].labels
-    tells = np.array([label not in (None, hierarchy.top) for label in labels], np.bool_)
+    tells = np.array([label not in (None, TOP) for label in labels], np.bool_)
     leaves = table.codes[parts.row, j]
     return not (fractional[leaves] & tells[parts.codes[:, j]] & ~parts.suppressed).any()

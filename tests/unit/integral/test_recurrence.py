@@ -263,3 +263,30 @@ def test_a_draw_is_the_same_each_time_and_follows_its_share() -> None:
     subsets = Subsets(1000, 50, 0.3, 7)
     assert all((subsets.members(i) == members).all() for i, members in enumerate(subsets))
     assert np.mean([members.mean() for members in subsets]) == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_result_that_tells_everybodys_value_is_not_published() -> None:
+    everybody_ill = pa.table({"ill": [1] * 60, "x": list(range(60))})
+    for statistic in ("mean", "median", "sum", "variance"):
+        found = only(shoal.integral_privacy(everybody_ill, statistic, "ill", step=1, k=20, max_share=0.95))
+        assert found.published is None, statistic
+        assert any("same value" in each.reason for each in found.recurrences)
+    nearly = pa.table({"ill": [1] * 199 + [0]})
+    found = only(shoal.integral_privacy(nearly, "mean", "ill", step=0.1, k=20, max_share=0.95))
+    assert found.published is None
+    assert "least or the largest" in found.recurrences[0].reason
+    half = pa.table({"ill": [1, 0] * 100})
+    assert only(shoal.integral_privacy(half, "mean", "ill", step=0.5, k=20)).published == 0.5
+
+
+def test_a_leaf_or_a_line_that_holds_for_everybody_is_not_published() -> None:
+    age = list(range(20, 60)) * 5
+    exact = pa.table({"age": age, "ill": ["yes" if x >= 40 else "no" for x in age], "cost": [10.0 * x for x in age]})
+    tree = only(shoal.integral_privacy(exact, "tree", "ill", on=["age"], step=10, depth=1, k=20))
+    assert tree.published is None
+    assert "everybody in 2 of 2 leaves" in tree.recurrences[0].reason
+    line = only(shoal.integral_privacy(exact, "regression", "cost", on=["age"], step=1, k=20))
+    assert line.published is None
+    assert "on the line" in line.recurrences[0].reason
+    mixed = pa.table({"age": age, "ill": ["yes" if (x >= 40) != (i % 7 == 0) else "no" for i, x in enumerate(age)]})
+    assert only(shoal.integral_privacy(mixed, "tree", "ill", on=["age"], step=10, depth=1, k=20)).published is not None

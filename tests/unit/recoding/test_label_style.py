@@ -92,3 +92,13 @@ def test_a_recoding_does_not_put_decimals_into_whole_numbers():
     new = replay(kept, pa.Table.from_pylist([*STAY, {"age": "39.5", "zip": "02138", "disease": "flu"}]))
     assert new.unknown == 1
     assert set(new.table["age"].to_pylist()) == {"30-39", "40-49"}
+
+
+def test_the_one_label_of_a_capped_column_contains_its_values() -> None:
+    """With max_level, the label of all is an interval like any other: 9.5 is not in 0-9."""
+    rows = pa.table({"x": [9.5, 3, 3, 3, 2]})
+    policy = shoal.Policy.parse("""
+        columns.x = { role = "quasi", max_level = 1, hierarchy = { intervals = [10, 20] } }
+        require   = [{ model = "k-anonymity", k = 5 }]
+    """)
+    assert set(shoal.anonymize(rows, policy).table["x"].to_pylist()) == {"[0, 10)"}

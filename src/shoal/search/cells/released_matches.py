@@ -11,7 +11,8 @@ would have to hide to match them, and the counts of subsets are added up. Other 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ FAR = 1 << WIDEST  # rows that differ in a column which neither of them hides, o
 COLUMNS = 62  # bits of a mask
 MOST_ROUNDS = 10  # times that the price rises
 PENALTIES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of a missing match, in cells
-PAIRS = 100_000_000  # of rows that are compared, two bytes each: what larger tables hide stays as it is
+PAIRS = 100_000_000  # of rows that are compared, two bytes each: larger tables are compared in blocks
 WORK = 300_000_000  # pairs that are looked at again at most: a limit that is the same on every machine
 SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell, and
 ALL_SPARE = 0.02  # what all of them are worth together: hiding one more cell for their sake must not pay
@@ -47,8 +48,28 @@ class NullChoice:
     k: int
 
     def fewer(self) -> NDArray[np.bool_]:
-        """Return what to hide instead: every row matches k released records, and none hides more than before."""
-        n_rows, n_columns = self.codes.shape
+        """Return what to hide instead: every row matches k released records, and none hides more than before.
+
+        In a large table, rows are compared within blocks of similar ones: what matches in a block matches in the table,
+        and a row that stays as it was counts on nobody, so the answer holds for all, but may hide more cells.
+        """
+        hidden = self.hidden.copy()
+        for block in self.blocks:
+            part = replace(self, codes=self.codes[block], counts=self.counts[block], hidden=self.hidden[block])
+            hidden[block] = part._fewer_together(one_round=len(self.blocks) > 1)
+        return hidden
+
+    @cached_property
+    def blocks(self) -> list[Masks]:
+        """The rows in blocks in which they are compared, in the order of the columns that are hidden least."""
+        n_rows = len(self.codes)
+        n_blocks = max(1, -(-int(self.hidden.any(axis=1).sum()) * n_rows // PAIRS))
+        by_hidden = np.argsort(-(self.counts @ self.hidden), kind="stable")
+        similar = np.lexsort(self.codes[:, by_hidden].T) if n_blocks > 1 else np.arange(n_rows)
+        return np.array_split(similar, n_blocks)
+
+    def _fewer_together(self, *, one_round: bool) -> NDArray[np.bool_]:
+        n_columns = self.codes.shape[1]
         at_risk = np.asarray(self.hidden.any(axis=1))
         if n_columns > COLUMNS or not at_risk.any():
             return self.hidden
@@ -58,12 +79,12 @@ class NullChoice:
         prices = _prices(weights[:WIDEST])
         start = (self.hidden[:, order] * (np.int64(1) << np.arange(n_columns))).sum(axis=1)
         rows = np.flatnonzero(at_risk & (start < len(prices)))
-        if not len(rows) or int(at_risk.sum()) * n_rows > PAIRS:
+        if not len(rows):
             return self.hidden
         codes = np.ascontiguousarray(self.codes[:, order], np.int32)
         # Rows that hide other columns too never choose again.
         near = start & (FAR - 1)
-        hides = start - near + self._searched(codes, at_risk, start, near, rows, prices)
+        hides = start - near + self._searched(codes, at_risk, start, near, rows, prices, one_round)
         fewer = np.empty_like(self.hidden)
         fewer[:, order] = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
         return fewer
@@ -74,7 +95,14 @@ class NullChoice:
         return np.where(self.hidden.any(axis=1), cheapest, 0.0)
 
     def _searched(
-        self, codes: Codes, at_risk: NDArray[np.bool_], start: Masks, near: Masks, rows: Masks, prices: Floats
+        self,
+        codes: Codes,
+        at_risk: NDArray[np.bool_],
+        start: Masks,
+        near: Masks,
+        rows: Masks,
+        prices: Floats,
+        one_round: bool,
     ) -> Masks:
         """Return what rows hide of the columns among which they choose; ``near`` is what they hide of them at first."""
         rng = np.random.default_rng(self.problem.terms.seed)
@@ -87,7 +115,8 @@ class NullChoice:
         least = float(self.counts[rows] @ self.least()[rows])
         hides = near.copy()
         matched = count_matched(apart, self.counts, hides, at_risk)
-        n_turns = WORK // ((len(codes) + len(prices)) * len(PENALTIES))  # rows that may choose again in all rounds
+        # Rows that may choose again in all rounds; in a block, each row once with each price.
+        n_turns = len(rows) if one_round else WORK // ((len(codes) + len(prices)) * len(PENALTIES))
         n_rounds = max(1, min(MOST_ROUNDS, n_turns // len(rows)))
         for i in range(n_rounds):
             if cost <= least + 1e-9:

@@ -45,9 +45,9 @@ def suppress_cells(problem: Problem) -> Recoding:
         classes.require_class_by_class(problem, "suppress_cells")
     narrowed = with_levels(problem, levels_of(problem, problem.lattice.ground))
     cells = cell_suppression.HideableCells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
-    trusting = 0  # records that count on what others hide
+    trusting = blocks = 0  # records that count on what others hide, and blocks in which they were compared
     if problem.wildcard:
-        answer, cost, least, trusting = _nulls(problem, cells)
+        answer, cost, least, trusting, blocks = _nulls(problem, cells)
     else:
         answer, cost, least = _stars(problem, cells)
     exact = cost <= least + 1e-9
@@ -57,19 +57,20 @@ def suppress_cells(problem: Problem) -> Recoding:
         hierarchies=problem.table.hierarchies,
         # If nulls match anything, the claim is conditional, so nothing is proved about all solutions.
         proved=exact and counted and not (problem.wildcard and cost),
-        claim=_claim(problem, cost, least, trusting),
+        claim=_claim(problem, cost, least, trusting, blocks),
         bound=None
         if exact or not counted or problem.wildcard
         else least / (problem.table.n_records * sum(problem.weights)),
     )
 
 
-def _claim(problem: Problem, cost: float, least: float, trusting: int) -> str:
+def _claim(problem: Problem, cost: float, least: float, trusting: int, blocks: int) -> str:
     unit = "cells" if set(problem.weights) == {1.0} else "cells, weighted by column,"
     where = trust = ""
     if problem.wildcard and problem.terms.matches == "released":
         where = " where every record that matched too few hides one"
         trust = f"; {format_count(trusting, 'record')} {'counts' if trusting == 1 else 'count'} on what others hide"
+        trust += f", compared within {blocks} blocks of similar records" if blocks > 1 else ""
     elif problem.wildcard:
         where = " where no record counts on what others hide"
     if cost <= least + 1e-9:
@@ -111,8 +112,8 @@ def _require_absorbing(problem: Problem) -> None:
         )
 
 
-def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float, int]:
-    """Hide cells until every row matches enough; return the records that count on what others hide too."""
+def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float, int, int]:
+    """Hide cells until every row matches enough; return the records that count on what others hide, and the blocks."""
     table = cells.problem.table
     if problem.terms.matches == "released" and cells.k is None:
         raise PolicyError(
@@ -126,10 +127,10 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
     cells = replace(cells, codes=shown, costs=np.where(missing, 0.0, problem.weights))
     hidden, least = _counting_on_nobody(problem, cells, nulls)
     hidden &= ~missing
-    trusting = 0
+    trusting = blocks = 0
     if problem.terms.matches == "released" and cells.k is not None:
         choice = NullChoice(problem, np.where(missing, MISSING, shown).astype(np.int32), table.counts, hidden, cells.k)
-        fewer, least = choice.fewer(), choice.least()
+        fewer, least, blocks = choice.fewer(), choice.least(), len(choice.blocks)
         if _holds_as_released(problem, table, np.where(fewer, MISSING, choice.codes).astype(np.int32)):
             hidden = fewer
             trusting = int(table.counts[~_hides_enough(cells, hidden, nulls)].sum())
@@ -144,7 +145,7 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
         n_evaluated=len(cells.patterns),
     )
     cost = (hidden * cells.costs).sum(axis=1)
-    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, least)), trusting
+    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, least)), trusting, blocks
 
 
 def _counting_on_nobody(

@@ -7,7 +7,8 @@ Costs  at most one grouping per step up the lattice.
 
 Steps 2-5 of the paper: generalize while the sequences that occur less than k times account for more than k tuples;
 suppress the rest; "enforce the k requirement on suppressed tuples": if fewer than k records were suppressed, another
-class is suppressed as well, so that at least k records are suppressed.
+class is suppressed as well, so that at least k records are suppressed. The paper stops at k records and knows no
+``max_suppression``: a larger one does not make it stop earlier, unlike in other implementations.
 """
 
 from __future__ import annotations
