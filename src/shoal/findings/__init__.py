@@ -15,6 +15,7 @@ from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.plain_columns import unique_plain
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
+from shoal.findings.two_digit_years import two_digit_years
 from shoal.models.finding import Finding, Publication, Severity, headline, publication
 
 __all__ = [
@@ -41,6 +42,7 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     unprotected,
     near_numbers,
     spelling,
+    two_digit_years,
     nulls_alone,
     closeness_before_suppression,
     single_label,

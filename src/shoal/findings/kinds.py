@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "unprotected": ("decide",),
     "near-numbers": ("decide",),
     "spelling": ("decide", "note"),
+    "two-digit-years": ("decide",),
     "nulls-alone": ("decide",),
     "closeness-before-suppression": ("note",),
     "single-label": ("note",),

@@ -327,3 +327,18 @@ def test_frames_of_pandas_get_the_same() -> None:
     asked = policy(K5, year="plain", receipt="plain")
     frame: pd.DataFrame = data.to_pandas()
     assert shoal.anonymize(frame, asked).findings == shoal.anonymize(data, asked).findings
+
+
+def test_two_digit_years_below_the_pivot() -> None:
+    """25/01/03 may be a day of 1925 or of 2025, which are generalized with very different people."""
+    dated = {"role": "quasi", "hierarchy": {"dates": ["month", "year"], "format": "%y/%m/%d"}}
+    births = ["25/01/03"] * 5 + ["26/07/07"] * 5 + ["70/02/03"] * (N - 10)
+    said = found(table(birth=births), policy(K5, birth=dated))["two-digit-years"]
+    assert said.severity == "decide"
+    assert said.columns == ("birth",)
+    assert "2 of 3 distinct dates have a year of two digits below the pivot 69" in said.fact
+    lower = dated | {"hierarchy": dated["hierarchy"] | {"pivot": 20}}
+    assert "two-digit-years" not in found(table(birth=births), policy(K5, birth=lower))
+    long = dated | {"hierarchy": {"dates": ["month", "year"], "format": "%Y/%m/%d"}}
+    whole = ["20" + text if text < "69" else "19" + text for text in births]
+    assert "two-digit-years" not in found(table(birth=whole), policy(K5, birth=long))
