@@ -33,7 +33,7 @@ def test_more_pairs_than_are_compared_at_once_are_compared_in_blocks(monkeypatch
     alone, together = released(rows, "original"), released(rows, "released")
     monkeypatch.setattr(released_matches, "PAIRS", 40_000)
     blocks = released(rows, "released")
-    assert "blocks of similar records" in str(blocks.certificate())
+    assert "blocks of similar records" in str(blocks.certificate)
     assert cells_hidden(together) <= cells_hidden(blocks) < cells_hidden(alone)
     cells = [column.to_pylist() for column in blocks.table.columns]
     tuples = list(zip(*cells, strict=True))
