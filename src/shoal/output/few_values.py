@@ -46,7 +46,9 @@ def two_valued(rows: Groupable, asked: AskedTable, rules: OutputRules) -> bool:
     common = rows.fetch(by_value.order_by([ibis.desc("n"), "v"]).limit(2))["n"].to_pylist()
     everything = int(rows.fetch(table.agg(n=table.count()))["n"][0].as_py() or 0)
     others = everything - sum(common)
-    return len(common) == 2 and others < rules.min_count and others <= FEW_OTHERS * everything
+    if len(common) < 2 or everything < rules.min_count:  # so few are hidden anyhow
+        return False
+    return others < rules.min_count and others <= FEW_OTHERS * everything
 
 
 def with_few_valued(rows: Groupable, asked: AskedTable) -> AskedTable:

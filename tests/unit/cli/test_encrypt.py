@@ -44,9 +44,9 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_and_back(hospital: Path) -> None:
     shown = shoal("decrypt", hospital / "figures.result", "--key", hospital / "own.secret.key")
-    assert "mean of age: 43.5\n" in shown
-    assert "sum of cost: 2543.75\n" in shown
-    assert "sum of infected=yes: 3\n" in shown
+    assert "mean of age: 43.5 (unverified)\n" in shown
+    assert "sum of cost: 2543.75 (unverified)\n" in shown
+    assert "sum of infected=yes: 3 (unverified)\n" in shown
     assert "about 4 rows only" in shown
     told = json.loads(shoal("decrypt", hospital / "figures.result", "--key", hospital / "own.secret.key", "--json"))
     assert told["result"]["mean of age"] == 43.5

@@ -320,3 +320,17 @@ def test_ranges_are_shown_rounded_outwards() -> None:
         slight = 1e-5 * width
         assert low - width / 5 < start <= low + slight
         assert low + width - slight <= stop < low + width * 1.2
+
+
+@pytest.mark.parametrize("values", [(0, 1), (1, 2), (1, 100), (-1, 1), (1.5, 2.5)])
+def test_the_mean_of_two_values_is_a_count_whatever_they_are(values: tuple[float, float]) -> None:
+    low, high = values
+    rows = pa.table({"town": ["A", "B"] * 50, "v": [float(high if i % 3 else low) for i in range(100)]})
+    for statistic in ("sum", "mean"):
+        with pytest.raises(shoal.PolicyError, match="only two values"):
+            shoal.check_output(rows, by=["town"], value="v", statistics=[statistic])
+    coded = pa.table({"town": ["A", "B"] * 50, "v": [9.0] * 3 + rows["v"].to_pylist()[3:]})  # 9 for "unknown"
+    with pytest.raises(shoal.PolicyError, match="only two values"):
+        shoal.check_output(coded, by=["town"], value="v", statistics=["mean"])
+    several = pa.table({"town": ["A", "B"] * 50, "v": [float(i % 3) for i in range(100)]})
+    shoal.check_output(several, by=["town"], value="v", statistics=["mean"])  # three values are not refused
