@@ -16,6 +16,7 @@ from shoal.engines.opening import engine_of, in_order, order_of, order_of_releas
 from shoal.errors import PolicyError, no_column
 from shoal.findings import Finding, finding, findings_of
 from shoal.findings.evidence import of_release, of_table
+from shoal.findings.kinds import ordered
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.figures import Figures, figures
 from shoal.judge.mining import mine
