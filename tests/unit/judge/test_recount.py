@@ -241,8 +241,8 @@ def test_verdicts_are_plain_values() -> None:
             {
                 "kind": "singled-out",
                 "severity": "stop",
-                "fact": "Column 'ward' is released as it is, and with the quasi-identifiers it leaves 4 of 6 records in "
-                "classes of fewer than 2, 4 of them alone",
+                "fact": "Column 'ward' is released as it is, and with the quasi-identifiers it leaves 4 of 6 records "
+                "in classes of fewer than 2, 4 of them alone",
                 "remedy": 'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
                 "columns": ["ward"],
                 "people": 4,
