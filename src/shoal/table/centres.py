@@ -39,7 +39,7 @@ def centred(
     ``counts`` has the number of records of each. A class with a leaf that is not shown unchanged at the lowest level,
     such as a null or a top-coded number, has no mean that could be shown, and gets the label that covers it.
     """
-    vocabulary = Vocabulary(hierarchy, "range" if hierarchy.leaf_order in ("numeric", "time") else "set")
+    vocabulary = Vocabulary(hierarchy, "tight-range" if hierarchy.leaf_order in ("numeric", "time") else "tight-set")
     covers = covering(vocabulary, leaves, starts)
     ids, of_class = np.unique(covers, return_inverse=True)
     ranges = vocabulary.taken(ids.tolist())

@@ -28,6 +28,7 @@ Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
 Integer = TypeVar("Integer", bound=np.integer[Any])
 MOST_SPAN = 2**36
+TIGHT = ("tight-range", "tight-set")  # cells that end at values of the class, or name its values
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +151,7 @@ class Vocabulary:
 
     def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy", *, written: bool = True) -> None:
         self.hierarchy = hierarchy
-        self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
+        self.cells = cells  # whether labels of several numbers or dates may be used, and which
         self._written = written  # if not, ranges and sets are only priced: their labels are numbers, not texts
         self._of_hierarchy = _label_values_of(hierarchy)  # the first values; those after them are ranges and sets
         self.nodes = self._of_hierarchy.nodes
@@ -386,7 +387,8 @@ def _key(leaves: Leaves) -> bytes | tuple[int, int]:
 def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
     """Return, per class, the smallest value that covers all its leaves; class i owns ``leaves[starts[i]:starts[i+1]]``.
 
-    The vocabulary's ``cells`` gives the kind: a label of the hierarchy, a range of its leaves, or any set.
+    The vocabulary's ``cells`` gives the kind: a label of the hierarchy, the tightest range, or the tightest set.
+    Labels that are fixed before classes are formed have rules of their own (``windows``).
     """
     if vocabulary.cells == "hierarchy":
         return _nearest_common(vocabulary.nodes, leaves, starts)
@@ -394,7 +396,7 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
     rank, groups = told_apart(vocabulary.hierarchy)
     places = rank[leaves]
     ids = np.empty(len(starts), np.int32)
-    if vocabulary.cells != "set":
+    if vocabulary.cells != "tight-set":
         bounds = np.column_stack([np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)])
         class_of, firsts = group(packed(bounds))
         ends = np.cumsum([0, *map(len, groups)])

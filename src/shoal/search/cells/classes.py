@@ -18,6 +18,7 @@ from shoal.table.centres import CENTRES, centred, needs
 from shoal.table.frequency import ClassOf, Counts, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group
 from shoal.table.values import Values, Vocabulary, covering
+from shoal.table.windows import FIXED, FixedLabels, written_as
 
 SUPPRESSED = -1  # the class of suppressed records
 
@@ -158,7 +159,11 @@ def recoding_of_partition(
             of_column, ids = centred(hierarchy, cells, leaves, partition.counts[order], starts)
         else:
             vocabulary = Vocabulary(hierarchy, cells, written=written)
-            ids = covering(vocabulary, leaves, starts)
+            if cells in FIXED:
+                fixed = FixedLabels.of(hierarchy, cells, table.leaf_counts[j])
+                ids = written_as(fixed, vocabulary, leaves, partition.counts[order], starts)
+            else:
+                ids = covering(vocabulary, leaves, starts)
             of_column = vocabulary.values
         codes[order, j] = ids[partition.class_of[order]]
         values.append(of_column)

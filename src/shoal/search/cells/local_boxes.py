@@ -20,7 +20,8 @@ from shoal.table.frequency import Floats, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import leaf_numbers
 from shoal.table.kernels import group
-from shoal.table.values import Vocabulary, cut_at, told_apart
+from shoal.table.values import TIGHT, Vocabulary, cut_at, told_apart
+from shoal.table.windows import FIXED, FixedLabels
 
 FEW = 1_024  # tuples that all meet each other
 SMALL = 512  # values of a column up to which the prices of all pairs are kept
@@ -51,16 +52,18 @@ class ColumnPrices:
     def of(cls, problem: Problem, j: int, loss: type[CellLoss]) -> ColumnPrices:
         """Compute the prices in a loss of cells."""
         hierarchy = problem.table.hierarchies[j]
+        if problem.cells[j] in FIXED:
+            return cls.of_windows(problem, j, loss)
         vocabulary = Vocabulary(hierarchy)
         price = cell_prices(loss, problem.table, j, vocabulary.values)
         few = hierarchy.cardinality(0) <= SMALL
         spans = loss.measure == "share" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
         # Numbers that cost as much as they span cost that as a set too.
-        as_range = problem.cells[j] in ("range", "set")[: 1 + spans]
+        as_range = problem.cells[j] in TIGHT[: 1 + spans]
         ranks, groups = _in_runs(hierarchy, SMALL) if as_range else _left_to_right(hierarchy)
         firsts = [int(leaves[0]) for leaves in groups]
         nodes = vocabulary.nodes[:, firsts]
-        if few and problem.cells[j] == "set" and not spans and loss.measure in ("share", "size"):
+        if few and problem.cells[j] == "tight-set" and not spans and loss.measure in ("share", "size"):
             return cls(ranks, nodes, price[nodes], None, *_sets(hierarchy, loss, price[nodes], groups))
         pairs = None
         if len(groups) <= SMALL:
@@ -71,6 +74,38 @@ class ColumnPrices:
             if as_range:
                 pairs = _ranges(problem, j, loss, pairs, groups)
         return cls(ranks, nodes, price[nodes], pairs)
+
+    @classmethod
+    def of_windows(cls, problem: Problem, j: int, loss: type[CellLoss]) -> ColumnPrices:
+        """Return the prices of labels that are fixed before classes are formed, each as it is written.
+
+        Of more than ``SMALL`` positions, adjacent ones are joined, for prices alone. In a column with two values, a
+        class with both has a companion, and costs as much again.
+        """
+        hierarchy = problem.table.hierarchies[j]
+        fixed = FixedLabels.of(hierarchy, problem.cells[j], problem.table.leaf_counts[j])
+        run_of = _run_of(fixed.n, fixed.n - fixed.n_shown, SMALL)
+        first, last = np.searchsorted(run_of, np.arange(run_of[-1] + 1)), np.flatnonzero(np.diff(run_of, append=-1))
+        low, high = (of.ravel() for of in np.broadcast_arrays(first[:, None], last[None, :]))
+        upper = low <= high
+        windows, window_of = np.unique(np.column_stack(fixed.around(low[upper], high[upper])), axis=0, return_inverse=True)
+        vocabulary = Vocabulary(hierarchy, problem.cells[j], written=False)
+        ids = np.array([fixed.value(vocabulary, *window) for window in windows.tolist()])
+        price = cell_prices(loss, problem.table, j, vocabulary.values)
+        pairs = np.zeros((len(first), len(first)))
+        pairs.ravel()[upper] = price[ids][window_of.ravel()]
+        if fixed.two_valued:
+            pairs[0, 1] *= 2
+        nodes = vocabulary.nodes[:, [int(fixed.groups[position][0]) for position in first.tolist()]]
+        ranks = np.append(run_of, 0)[fixed.position]  # leaves that do not occur are in no tuple
+        return cls(ranks.astype(np.int32), nodes, price[nodes], pairs)
+
+
+def _run_of(n: int, n_alone: int, most: int) -> NDArray[np.int64]:
+    """Divide n positions into at most ``most`` runs, the last ``n_alone`` each on its own."""
+    n_joined = n - n_alone
+    n_runs = min(n_joined, max(1, most - n_alone))
+    return np.concatenate([np.arange(n_joined) * n_runs // max(1, n_joined), n_runs + np.arange(n_alone)])
 
 
 def _in_runs(hierarchy: Hierarchy, most: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:

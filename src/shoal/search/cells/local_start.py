@@ -27,6 +27,8 @@ from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
 from shoal.table.frequency import FrequencyTable, packed
 from shoal.table.kernels import group
+from shoal.table.values import TIGHT
+from shoal.table.windows import FIXED
 
 PART = 1 / 3  # of the time that is left, which one way to start may take
 ANOTHER = 0.9  # of the time that the first one took, which another needs until its solution is written
@@ -56,7 +58,7 @@ class Solution:
     @cached_property
     def recoding(self) -> Cells:
         """Return the recoding with all texts."""
-        if not {"range", "set"} & set(self.problem.cells):
+        if not {*FIXED, *TIGHT} & set(self.problem.cells):
             return self.covered
         return recoding_of_partition(self.problem, self.partition, "local")
 

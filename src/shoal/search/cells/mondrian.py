@@ -45,6 +45,7 @@ from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
 from shoal.table.intervals import leaf_numbers
 from shoal.table.threads import done_in_parts
 from shoal.table.values import cut_at, told_apart
+from shoal.table.windows import FixedLabels
 
 Proposals = tuple[NDArray[np.int32], Counts, Counts, NDArray[np.int64]]
 
@@ -227,13 +228,15 @@ def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
     trees = np.array([cells == "hierarchy" for cells in problem.cells])
     sizes, ends, lower, upper, labels, shares = [], [], [], [], [], []
     for j, hierarchy in enumerate(table.hierarchies):
-        rank, groups = _left_to_right(hierarchy) if trees[j] else told_apart(hierarchy)
+        rank, groups = _in_order(hierarchy, problem, j)
         codes[:, j] = rank[table.codes[:, j]]
         firsts = np.array([group[0] for group in groups])
         outside = [hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in firsts]
         sizes.append(len(groups))
         ends.append(len(groups) - sum(outside))
         places, begins = _places(hierarchy)[np.concatenate(groups)], _starts(groups)
+        if problem.cells[j] == "set":  # a window spans positions
+            places = np.repeat(np.arange(len(groups)) / max(1, hierarchy.domain - 1), [len(of) for of in groups])
         lower.append(np.minimum.reduceat(places, begins))
         upper.append(np.maximum.reduceat(places, begins))
         labels.append(hierarchy.table[:, firsts].ravel())
@@ -256,6 +259,17 @@ def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
 
 def _starts(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return np.cumsum([0, *map(len, parts)])[:-1]
+
+
+def _in_order(hierarchy: Hierarchy, problem: Problem, j: int) -> tuple[NDArray[np.int32], Sequence[NDArray[Any]]]:
+    """Return the rank of each leaf, and the leaves of each rank, in an order in which labels are ranges of ranks."""
+    match problem.cells[j]:
+        case "hierarchy":
+            return _left_to_right(hierarchy)
+        case "set":
+            fixed = FixedLabels.of(hierarchy, "set", problem.table.leaf_counts[j])
+            return fixed.position, fixed.groups
+    return told_apart(hierarchy)
 
 
 def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:

@@ -306,7 +306,7 @@ class Chromosome:
 
 def _gene(problem: Problem, j: int) -> Gene:
     hierarchy = problem.table.hierarchies[j]
-    ordered_cells = problem.cells[j] == "range" and hierarchy.leaf_order in ("numeric", "time")
+    ordered_cells = problem.cells[j] in ("range", "tight-range") and hierarchy.leaf_order in ("numeric", "time")
     if ordered_cells and not ordered_domain(problem.table, j).whole:
         return IntervalGene(problem.table, j, type(problem.objective), problem.cells[j])
     return TreeGene(problem.table, j, type(problem.objective))

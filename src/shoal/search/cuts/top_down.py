@@ -102,7 +102,7 @@ def _bits(counts: NDArray[np.int64]) -> float:
 
 def _steps(domain: OrderedDomain, j: int, cells: str, first: int, last: int) -> Iterator[Step]:
     """Yield the possible specializations of an interval."""
-    if cells == "range" and not domain.whole:
+    if cells in ("range", "tight-range") and not domain.whole:
         for start in range(first + 1, last + 1):
             yield Step(j, first, last, (start,))
     elif starts := _children(domain, first, last):

@@ -1,0 +1,162 @@
+"""Windows: labels of several values that are fixed before classes are formed, so that they give no value back.
+
+The tightest range or set of a class gives values back: somebody has each end of the range, each member of the set
+occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smallest *window* that contains it. The rule:
+
+The values of a column that occur in the table, n of them, have positions 0 to n − 1: in a range in their own order; in
+a set by how often they occur, most frequent first, within the labels of the hierarchy, if it has any. A window of size
+w is w values in a row, from a position that is a multiple of its step; for w = 3, 5, 9, 17 and so on (up to n), the
+steps are 2, 2, 4, 8 (half of w, rounded down, and at least 2). The last window of a size ends at position n − 1. A class
+in which all have one value is written as that value; any other as the smallest window that contains all of it, of two
+of one size the first; if there is none, or if it would be the whole column, and with a null, as the top.
+
+So a label says between which positions the lowest and the highest value of a class lie, and nothing about a value:
+for every window, and for the top, there are classes, even of two records, that are written so and lack any given one of
+its values. This holds for every n from 3 (tests/properties/test_windows.py enumerates them): of the pairs of positions
+that a window is written for, no position is in all. A window of three stands for any two of its values. In a larger
+window, from position b, with step s, the pairs (b, b + 2s) and (b + 1, b + 2s − 1), for one, are in no smaller window, if
+s is at least 4; the few smaller and last windows are checked one by one.
+
+With n = 2 there is nothing to hide a value among: a class with both is written as the top, and so is, for each of them,
+a class in which all have one value (``companions``); which of the two is which, the release does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.values import Ids, Leaves, Vocabulary, told_apart
+
+FIXED = ("range", "set")
+Positions = NDArray[np.int64]
+
+
+def sizes(n: int) -> Iterator[tuple[int, int]]:
+    """Yield the sizes of windows over n positions, with the step from one to the next."""
+    size = 3
+    while size <= n:
+        yield size, max(2, size // 2)
+        size = 2 * size - 1
+
+
+def windows_around(n: int, low: Positions, high: Positions) -> tuple[Positions, Positions]:
+    """Return the first and the last position of the smallest window from ``low`` to ``high``; all n if there is none.
+
+    A single position is its own window.
+    """
+    first, last = np.where(low == high, low, 0), np.where(low == high, high, n - 1)
+    unset = low != high
+    for size, step in sizes(n):
+        ending = (n - size) // step * step  # the first position of the last window
+        start = np.minimum(np.maximum(-(-(high - size + 1) // step) * step, 0), ending)
+        end = np.where(start == ending, n - 1, start + size - 1)
+        fits = unset & (start <= low) & (high <= end) & ~((start == 0) & (end == n - 1))
+        first, last = np.where(fits, start, first), np.where(fits, end, last)
+        unset &= ~fits
+    return first, last
+
+
+def spans_written_as(n: int, first: int, last: int) -> list[tuple[int, int]]:
+    """Return the lowest and highest positions of every class that is written as a window: what its label tells."""
+    at = np.arange(first, last + 1)
+    low, high = (of.ravel() for of in np.meshgrid(at, at, indexing="ij"))
+    low, high = low[low <= high], high[low <= high]
+    begin, end = windows_around(n, low, high)
+    written = (begin == first) & (end == last)
+    return list(zip(low[written].tolist(), high[written].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLabels:
+    """The positions of a column's values, and the windows over them.
+
+    Groups of leaves that level 0 joins have one position. Nulls, and values without an entry, come last: they are in no
+    window. Values of the hierarchy that do not occur have no position; a range covers those that lie in it.
+    """
+
+    ranges: bool
+    groups: tuple[Leaves, ...]  # by position
+    position: NDArray[np.int32]  # of each leaf; in ranges, one that does not occur has the position after it
+    n_shown: int  # positions in windows
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, cells: str, counts: NDArray[np.int64]) -> FixedLabels:
+        """Return the windows of a column with ``counts`` records of each leaf."""
+        ranges = cells == "range"
+        rank, groups = told_apart(hierarchy)
+        of_group = np.bincount(rank, counts, len(groups)).astype(np.int64)
+        hidden = np.array([hierarchy.leaves[g[0]] is None or g[0] == hierarchy.uncovered for g in groups], np.bool_)
+        occurring = np.flatnonzero(of_group > 0)
+        if not ranges:
+            above = hierarchy.table[1:-1, [int(groups[g][0]) for g in occurring]]
+            occurring = occurring[np.lexsort((-of_group[occurring], *above, hidden[occurring]))]
+        position = np.searchsorted(occurring, np.arange(len(groups))) if ranges else np.zeros(len(groups), np.int64)
+        position[occurring] = np.arange(len(occurring))
+        position[hidden & (of_group == 0)] = len(occurring)  # in no range
+        return cls(
+            ranges,
+            tuple(groups[g] for g in occurring.tolist()),
+            position[rank].astype(np.int32),
+            int((~hidden[occurring]).sum()),
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of positions."""
+        return len(self.groups)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether a class that is not of one value has all values of the column."""
+        return self.n == 2
+
+    def around(self, low: Positions, high: Positions) -> tuple[Positions, Positions]:
+        """Return the window for each lowest and highest position; from 0 to n − 1 is the top."""
+        first, last = windows_around(self.n_shown, low, high)
+        whole = (low != high) & ((high >= self.n_shown) | (last - first + 1 >= self.n_shown))
+        return np.where(whole, 0, first), np.where(whole, self.n - 1, last)
+
+    def leaves(self, first: int, last: int) -> Leaves:
+        """Return the leaves of a window, ascending."""
+        if first == last or not self.ranges:
+            return np.sort(np.concatenate(self.groups[first : last + 1])).astype(np.int32)
+        between = np.flatnonzero((self.position >= first) & (self.position <= last))
+        outer = (self.groups[first].min(), self.groups[last].max())
+        return between[(between >= outer[0]) & (between <= outer[1])].astype(np.int32)
+
+    def value(self, vocabulary: Vocabulary, first: int, last: int) -> int:
+        """Return the value that a window is released as."""
+        if last - first + 1 == self.n and self.n > 1:
+            return Vocabulary.TOP_ID
+        return vocabulary.of(self.leaves(first, last))
+
+
+def written_as(
+    fixed: FixedLabels, vocabulary: Vocabulary, leaves: Leaves, counts: NDArray[np.int64], starts: NDArray[np.int64]
+) -> Ids:
+    """Return the value that each class is released as; class i owns ``leaves[starts[i]:starts[i+1]]``.
+
+    ``counts`` has the number of records of each.
+    """
+    positions = fixed.position[leaves].astype(np.int64)
+    low, high = np.minimum.reduceat(positions, starts), np.maximum.reduceat(positions, starts)
+    window, window_of = np.unique(np.column_stack(fixed.around(low, high)), axis=0, return_inverse=True)
+    values = [fixed.value(vocabulary, first, last) for first, last in window.tolist()]
+    ids = np.array(values, np.int32)[window_of.ravel()]
+    if fixed.two_valued:
+        ids[companions(low != high, np.add.reduceat(counts, starts))] = Vocabulary.TOP_ID
+    return ids
+
+
+def companions(mixed: NDArray[np.bool_], n_records: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, of a column with two values, the classes of one value that are written like those with both.
+
+    One for each class with both, the smallest first; all if there are not as many.
+    """
+    alone = np.flatnonzero(~mixed)
+    return alone[np.argsort(n_records[alone], kind="stable")][: int(mixed.sum())]
