@@ -70,7 +70,7 @@ def mean_loss(case: Case, records: tuple[int, ...], weights: tuple[int, ...], ce
         there = {c.label(case.rows[i][j], 0) for i in records}
         n_leaves = sum(path[0] in there for path in c.paths.values())
         of_set = Fraction(n_leaves - 1, max(1, c.domain - 1))
-        lost += weights[j] * len(records) * (min(of_label, of_set) if cells == "set" else of_label)
+        lost += weights[j] * len(records) * (min(of_label, of_set) if cells == "tight-set" else of_label)
     return lost / (case.n * sum(weights))
 
 
@@ -182,7 +182,7 @@ def test_the_bound_knows_that_a_set_of_a_leaf_like_the_top_costs_nothing():
     told = Hierarchy.from_paths("a", [("*", "*"), ("x", "*")])
     table = count_records(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
     for objective in ("loss", "arx-loss", "precision", "height"):
-        problem = Problem(table, (KAnonymity(k=2),), Terms(objective=objective, cells=("set",)))
+        problem = Problem(table, (KAnonymity(k=2),), Terms(objective=objective, cells=("tight-set",)))
         answer = SEARCHES["local"](problem)
         bound, _ = least_loss(problem, Space(problem), Partition.of_rows(table, np.array([0, 1])), np.zeros(2))
         assert bound is not None

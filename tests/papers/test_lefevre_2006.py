@@ -18,7 +18,7 @@ PATIENTS = pd.DataFrame(
 )
 
 
-def policy(k, algorithm="mondrian", cells="range", **release):
+def policy(k, algorithm="mondrian", cells="tight-range", **release):
     numbers = {"role": "quasi", "hierarchy": {"intervals": [1]}, "cells": cells}
     return shoal.Policy.of(
         {

@@ -68,7 +68,7 @@ def sizes(search):
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=4, max_size=30),
     st.integers(2, 3),
     st.randoms(use_true_random=False),
-    st.sampled_from(["hierarchy", "range", "set"]),
+    st.sampled_from(["hierarchy", "range", "set", "tight-set"]),
     st.sampled_from(["none", "fair", "any"]),
 )
 def test_repairs_save_what_they_say_and_keep_every_class_large_enough(records, k, chance, cells, priced):

@@ -59,7 +59,12 @@ def state(search):
 
 
 @examples(100)
-@given(RECORDS, st.integers(2, 4), st.randoms(use_true_random=False), st.sampled_from(["hierarchy", "range", "set"]))
+@given(
+    RECORDS,
+    st.integers(2, 4),
+    st.randoms(use_true_random=False),
+    st.sampled_from(["hierarchy", "range", "set", "tight-set"]),
+)
 def test_wishes_keep_every_record_and_never_cost_more(records, k, chance, cells):
     if len(records) < k:
         return

@@ -77,10 +77,10 @@ class Column(FrozenPart):
     cells: Cell = Field(
         default="hierarchy",
         description="What an algorithm that mixes levels in a column writes into a cell: `hierarchy`, the lowest label "
-        "that covers the class; `range` and `set`, a range or a set of values that is fixed before classes are formed, "
-        "so that it does not tell which of them occur; `tight-range`, from the lowest to the highest value of the class, "
-        "in the order of the hierarchy; `tight-set`, the set of its values, each of which occurs; or a single value, "
-        "their `mean`, `median` or `mode`.",
+        "that covers the class; `range` or `set`, a range or a set of values that is fixed before classes are formed, "
+        "so that it does not tell which of them occur; `tight-range`, from the lowest to the highest value of the "
+        "class, in the order of the hierarchy; `tight-set`, the set of its values, each of which occurs; or a single "
+        "value, their `mean`, `median` or `mode`.",
     )
 
     @model_validator(mode="after")

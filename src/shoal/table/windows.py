@@ -1,24 +1,25 @@
 """Windows: labels of several values that are fixed before classes are formed, so that they give no value back.
 
 The tightest range or set of a class gives values back: somebody has each end of the range, each member of the set
-occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smallest *window* that contains it. The rule:
+occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smallest *window* that contains it.
 
-The values of a column that occur in the table, n of them, have positions 0 to n − 1: in a range in their own order; in
-a set by how often they occur, most frequent first, within the labels of the hierarchy, if it has any. A window of size
-w is w values in a row, from a position that is a multiple of its step; for w = 3, 5, 9, 17 and so on (up to n), the
-steps are 2, 2, 4, 8 (half of w, rounded down, and at least 2). The last window of a size ends at position n − 1. A class
-in which all have one value is written as that value; any other as the smallest window that contains all of it, of two
-of one size the first; if there is none, or if it would be the whole column, and with a null, as the top.
+The rule. The n values of a column that occur in the table have positions 0 to n − 1: in a range in their own order; in
+a set by labels of the hierarchy, if it has any between the values and the top, and then by records, most first. Windows
+have sizes 3, 5, 9, 17 and so on, up to n, and begin at the multiples of a step: 2, 2, 4, 8 (half the size, rounded
+down, and at least 2). The last window of a size is extended to position n − 1. A class of one value is written as that
+value, any other as the smallest window that contains it; of two of one size, the first. If there is none, or if it is
+the whole column, it is written as the top, and so is a class of nulls and others.
 
-So a label says between which positions the lowest and the highest value of a class lie, and nothing about a value:
-for every window, and for the top, there are classes, even of two records, that are written so and lack any given one of
-its values. This holds for every n from 3 (tests/properties/test_windows.py enumerates them): of the pairs of positions
-that a window is written for, no position is in all. A window of three stands for any two of its values. In a larger
-window, from position b, with step s, the pairs (b, b + 2s) and (b + 1, b + 2s − 1), for one, are in no smaller window, if
-s is at least 4; the few smaller and last windows are checked one by one.
+What a label tells is between which positions the lowest and the highest value of the class lie, but no value: every
+window, and the top of n ≥ 3 positions, is what two classes of two records are written as that have no value in common,
+or three of which no value is in all. Proof: Let a window of size 2s + 1 ≥ 5 begin at b. Smaller windows, even if
+extended, are too short for the classes {b, b + 2s} and {b + 1, b + 2s − 1}, or, for the latter with s = 2, begin too
+late or end too early, both at b + 2; and the one of the same size before it ends at b + s. In a window of size 3, any
+two values make such a class. The top is written for {0, n − 1} and, from n = 4 on, {1, n − 2}: windows that contain 1
+begin at 0, and end before n − 2, or are the whole column; with n = 3, for any two.
 
-With n = 2 there is nothing to hide a value among: a class with both is written as the top, and so is, for each of them,
-a class in which all have one value (``companions``); which of the two is which, the release does not tell.
+With n = 2 there is nothing to hide a value among. There a class with both is written as the top, and so is, for each of
+them, a class in which all have one value (``companions``); the release does not tell which of the two is which.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class FixedLabels:
         hidden = np.array([hierarchy.leaves[g[0]] is None or g[0] == hierarchy.uncovered for g in groups], np.bool_)
         occurring = np.flatnonzero(of_group > 0)
         if not ranges:
-            above = hierarchy.table[1:-1, [int(groups[g][0]) for g in occurring]]
+            above = hierarchy.table[1:-1, [int(groups[g][0]) for g in occurring.tolist()]]
             occurring = occurring[np.lexsort((-of_group[occurring], *above, hidden[occurring]))]
         position = np.searchsorted(occurring, np.arange(len(groups))) if ranges else np.zeros(len(groups), np.int64)
         position[occurring] = np.arange(len(occurring))
@@ -127,7 +128,7 @@ class FixedLabels:
             return np.sort(np.concatenate(self.groups[first : last + 1])).astype(np.int32)
         between = np.flatnonzero((self.position >= first) & (self.position <= last))
         outer = (self.groups[first].min(), self.groups[last].max())
-        return between[(between >= outer[0]) & (between <= outer[1])].astype(np.int32)
+        return np.asarray(between[(between >= outer[0]) & (between <= outer[1])], np.int32)
 
     def value(self, vocabulary: Vocabulary, first: int, last: int) -> int:
         """Return the value that a window is released as."""

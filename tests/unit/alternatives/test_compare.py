@@ -73,7 +73,12 @@ def test_both_purposes_are_shown_when_no_algorithm_is_named() -> None:
     )
     own = shoal.compare(PEOPLE, finer)
     assert own.purposes[1].loss == analysis.loss == next(e for e in own if e.algorithm == "local").loss
-    assert analysis.loss["loss"] < min(by_name["local"].loss["loss"], tables.loss["loss"])
+    tight = finer.with_columns(
+        age={"role": "quasi", "hierarchy": {"intervals": [5, 10, 20]}, "cells": "tight-range"},
+        zip={"role": "quasi", "hierarchy": {"mask": "right"}, "cells": "tight-set"},
+    )
+    tightest = next(e for e in shoal.compare(PEOPLE, tight) if e.algorithm == "local")
+    assert tightest.loss["loss"] < min(by_name["local"].loss["loss"], tables.loss["loss"], analysis.loss["loss"])
     assert shoal.compare(PEOPLE, policy(), algorithms=["optimal"]).purposes == ()
 
 

@@ -33,7 +33,7 @@ def naive(hierarchy, cells, leaves):
             if len({int(hierarchy.table[level][leaf]) for leaf in leaves}) == 1:
                 return {i for i in everything if hierarchy.table[level][i] == hierarchy.table[level][min(leaves)]}
     wanted = set().union(*(alike[leaf] for leaf in leaves))
-    if cells == "range":
+    if cells == "tight-range":
         firsts = sorted({(bool(min(of) in hidden), min(of)) for of in alike})
         mine = [(min(alike[leaf]) in hidden, min(alike[leaf])) for leaf in leaves]
         between = [first for hide, first in firsts if min(mine) <= (hide, first) <= max(mine)]
@@ -41,7 +41,7 @@ def naive(hierarchy, cells, leaves):
     return everything if wanted & hidden and len(wanted) > 1 else wanted
 
 
-@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+@pytest.mark.parametrize("cells", ["hierarchy", "tight-range", "tight-set"])
 @pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
 def test_a_class_is_covered_by_the_least_value_that_stands_for_all_its_leaves(hierarchy, cells):
     rng = random.Random(f"{hierarchy.column} {cells}")
@@ -65,8 +65,8 @@ def test_the_order_of_classes_and_of_leaves_changes_nothing_that_is_shown():
     classes = [[0, 2], [2, 0, 0], [5], [3, 4], [0, 3], [3, 0]]
     for cells, shown in {
         "hierarchy": ["x", "x", "f", "y", "u", "u"],
-        "range": ["x", "x", "f", "y", "{a, b, c, d}", "{a, b, c, d}"],
-        "set": ["{a, c}", "{a, c}", "f", "y", "{a, d}", "{a, d}"],
+        "tight-range": ["x", "x", "f", "y", "{a, b, c, d}", "{a, b, c, d}"],
+        "tight-set": ["{a, c}", "{a, c}", "f", "y", "{a, d}", "{a, d}"],
     }.items():
         for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]):
             vocabulary = Vocabulary(hierarchy, cells)
@@ -76,7 +76,7 @@ def test_the_order_of_classes_and_of_leaves_changes_nothing_that_is_shown():
             assert [vocabulary.values.labels[i] for i in ids] == [shown[c] for c in order]
 
 
-@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+@pytest.mark.parametrize("cells", ["hierarchy", "tight-range", "tight-set"])
 def test_no_classes_are_covered_by_nothing(cells):
     none = np.empty(0, np.int64)
     assert len(covering(Vocabulary(next(hierarchies()), cells), none.astype(np.int32), none)) == 0
@@ -84,7 +84,7 @@ def test_no_classes_are_covered_by_nothing(cells):
 
 def test_ranges_of_numbers_cost_their_part_of_the_range():
     *_, hierarchy = hierarchies()
-    vocabulary = Vocabulary(hierarchy, "range")
+    vocabulary = Vocabulary(hierarchy, "tight-range")
     (i,) = covering(vocabulary, np.array([3, 2], np.int32), np.array([0]))
     assert vocabulary.values.labels[i] == "1.75-3"
     assert vocabulary.values.shares[i] == pytest.approx((3 - 1.75) / (9 - 0.5))
@@ -100,7 +100,7 @@ def test_leaves_are_told_apart_as_level_0_does_and_nulls_come_last():
 def test_a_range_that_begins_with_bottom_coded_values_is_open_below():
     coded = Intervals.model_validate({"intervals": [5, 10], "bottom": 18, "top": 60})
     hierarchy = coded.build("age", ["12", "15", "19", "22", "70", "80"]).with_null()
-    vocabulary = Vocabulary(hierarchy, "range")
+    vocabulary = Vocabulary(hierarchy, "tight-range")
 
     def label(*leaves):
         ids = covering(vocabulary, np.array(leaves, np.int32), np.array([0]))
@@ -131,7 +131,7 @@ def test_the_lowest_label_over_any_leaves_is_the_one_that_all_of_them_have(hiera
 def test_ranges_of_many_values_take_no_room_of_their_own(null):
     n = 3_000
     hierarchy = Intervals.model_validate({"intervals": [10, 100]}).build("n", [str(i) for i in range(n)])
-    vocabulary = Vocabulary(hierarchy.with_null() if null else hierarchy, "range")
+    vocabulary = Vocabulary(hierarchy.with_null() if null else hierarchy, "tight-range")
     before = len(vocabulary.values.covers)
     leaves = np.array([(i, n - 1 - i) for i in range(1, 500)], np.int32).ravel()
     covering(vocabulary, leaves, np.arange(0, len(leaves), 2))
@@ -141,7 +141,7 @@ def test_ranges_of_many_values_take_no_room_of_their_own(null):
     assert all(np.shares_memory(leaves, covers[0]) for leaves in covers)
 
 
-@pytest.mark.parametrize("cells", ["range", "set"])
+@pytest.mark.parametrize("cells", ["tight-range", "tight-set"])
 @pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
 def test_values_taken_together_have_the_figures_of_each_alone(hierarchy, cells):
     rng = random.Random(f"{hierarchy.column} {cells} taken")
@@ -170,7 +170,7 @@ def test_what_is_computed_once_per_hierarchy_is_forgotten_with_it():
     first, second = (Intervals.model_validate({"intervals": [5]}).build(name, ["1", "7"]) for name in "ab")
     assert [count(first), count(first), count(second)] == [2, 2, 2]
     assert calls == ["a", "b"]
-    Vocabulary(first, "range"), told_apart(first)
+    Vocabulary(first, "tight-range"), told_apart(first)
     alive = weakref.ref(first)
     del first
     gc.collect()
@@ -190,7 +190,7 @@ def decimals():
 @pytest.mark.parametrize("hierarchy", list(decimals()), ids=lambda h: str(len(h.leaves)))
 def test_the_shares_of_many_ranges_are_those_of_decimal_arithmetic(hierarchy):
     rng = random.Random(5)
-    vocabulary = Vocabulary(hierarchy, "set")
+    vocabulary = Vocabulary(hierarchy, "tight-set")
     n = len(hierarchy.leaves)
     ends = [sorted(rng.choices(range(n), k=2)) for _ in range(200)]
     covers = [np.arange(first, last + 1) for first, last in ends]
@@ -198,7 +198,7 @@ def test_the_shares_of_many_ranges_are_those_of_decimal_arithmetic(hierarchy):
     assert vocabulary._shares(covers).tolist() == [vocabulary._share(leaves) for leaves in covers]
 
 
-@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+@pytest.mark.parametrize("cells", ["hierarchy", "tight-range", "tight-set"])
 @pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
 def test_values_that_are_not_written_cover_and_lose_the_same(hierarchy, cells):
     rng = random.Random(f"{hierarchy.column} {cells}")

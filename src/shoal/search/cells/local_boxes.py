@@ -88,7 +88,9 @@ class ColumnPrices:
         first, last = np.searchsorted(run_of, np.arange(run_of[-1] + 1)), np.flatnonzero(np.diff(run_of, append=-1))
         low, high = (of.ravel() for of in np.broadcast_arrays(first[:, None], last[None, :]))
         upper = low <= high
-        windows, window_of = np.unique(np.column_stack(fixed.around(low[upper], high[upper])), axis=0, return_inverse=True)
+        windows, window_of = np.unique(
+            np.column_stack(fixed.around(low[upper], high[upper])), axis=0, return_inverse=True
+        )
         vocabulary = Vocabulary(hierarchy, problem.cells[j], written=False)
         ids = np.array([fixed.value(vocabulary, *window) for window in windows.tolist()])
         price = cell_prices(loss, problem.table, j, vocabulary.values)
