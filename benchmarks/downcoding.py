@@ -1,0 +1,303 @@
+"""What do the labels of a release give back, and do they single people out?
+
+    python benchmarks/downcoding.py [--data ADULT_CSV] [--k 2 5 10] [--json FILE] [--page]
+    python benchmarks/downcoding.py --tables 30 [--k 5]
+
+Adult is split into two halves. A release is made of one of them, with the proposed policy unedited: with its labels,
+which are fixed before classes are formed; with the tightest ones (``tight-range``, ``tight-set``); and with labels of
+the hierarchies that come with the table. The attacker reads the file of the release and its policy, and knows, which is
+more than the release says, which values each column has and how often. Nothing here uses the package but to make the
+releases: labels are read, and the rule of the windows is applied, by this program alone.
+
+Downcoding (A. Cohen, "Attacks on deidentification's defenses", USENIX Security 2022): for each class the attacker lists
+everything that could have been written as its label; a value that occurs in all of these is certain. The tuple of a
+record is, if one column of its class is generalized and the value there is certain. A value is also certain if the
+table is known to have it, and the labels of one class alone contain it.
+
+Singling out (A. Cohen, K. Nissim, PNAS 2020): "in the box of this class, and at this end of the range, or equal to this
+member of the set", for each class, each generalized column, each end and member. A try succeeds if that is true of
+exactly one person of the half the release is about. The control is the other half, of which the release says nothing.
+An end is the outermost value; with ``cell``, the outermost part of the range: as many values as windows of its size are
+moved by, and a quarter of the range otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import re
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "adult" / "adult.csv"
+LABELS = ("fixed", "tight", "hierarchies")
+RANGE = re.compile(r"(-?[0-9.]+)-([0-9.]+)|\[(-?[0-9.e+-]+), (-?[0-9.e+-]+)([\])])")
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an attack on one release achieves."""
+
+    table: str
+    labels: str
+    k: int
+    loss: float
+    generalized: int  # records with a generalized cell
+    certain_cells: int
+    certain_tuples: int
+    tries: int
+    value: float  # share of successful tries among the people of the release, with the outermost value as end
+    value_control: float
+    cell: float
+    cell_control: float
+
+
+# ── The attacker's own reading of labels ────────────────────────────────────────────────────────────────────
+
+
+class Column:
+    """What the attacker knows about a column: its values, in the order of the published rule, and their numbers."""
+
+    def __init__(self, cells: str, texts: Sequence[str]) -> None:
+        counts = Counter(texts)
+        self.cells = cells
+        self.numeric = cells.endswith("range") and all(_number(text) is not None for text in counts if text)
+        if self.numeric:
+            self.values = sorted((text for text in counts if text), key=lambda text: (float(text), text))
+        else:
+            self.values = sorted((text for text in counts if text), key=lambda text: (-counts[text], text))
+        self.counts = counts
+        self.windows = _windows(len(self.values))
+        self._certain: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def covered(self, label: str) -> tuple[str, ...]:
+        """The values that a label covers, in order; one if it is a value itself."""
+        if label in self.counts:
+            return (label,)
+        if label == "*":
+            return tuple(self.values)
+        if label.startswith("{"):
+            members = {json.loads(m) if m.startswith('"') else m for m in re.findall(r'"(?:[^"\\]|\\.)*"|[^,{} ][^,{}]*', label)}
+            return tuple(value for value in self.values if value in members)
+        if self.numeric and (match := RANGE.fullmatch(label)):
+            low, high = (float(match[1] or match[3]), float(match[2] or match[4]))
+            open_end = match[5] == ")"
+            return tuple(v for v in self.values if low <= float(v) and (float(v) < high if open_end else float(v) <= high))
+        return tuple(self.values)
+
+    def certain(self, label: str) -> frozenset[str]:
+        """The values that every class has that could be written like this."""
+        covered = self.covered(label)
+        if len(covered) < 2 or self.cells == "hierarchy":
+            return frozenset()
+        if covered not in self._certain:
+            self._certain[covered] = self._certain_in(covered)
+        return self._certain[covered]
+
+    def _certain_in(self, covered: tuple[str, ...]) -> frozenset[str]:
+        if self.cells == "tight-set":
+            return frozenset(covered)
+        if self.cells == "tight-range":
+            return frozenset((covered[0], covered[-1]))
+        if len(self.values) == 2:
+            return frozenset()  # half of the classes that are written so have one value
+        first, last = self.values.index(covered[0]), self.values.index(covered[-1])
+        certain = None
+        for low in range(first, last):
+            for high in range(low + 1, last + 1):  # any class of at least two values has such a lowest and highest
+                if self.window(low, high) == (first, last):
+                    certain = {low, high} if certain is None else certain & {low, high}
+        return frozenset(self.values[i] for i in certain or ())
+
+    def window(self, low: int, high: int) -> tuple[int, int]:
+        """The published rule: the first of the smallest windows that contain both."""
+        return next((w for w in self.windows if w[0] <= low and high <= w[1]), (0, len(self.values) - 1))
+
+    def ends(self, label: str, kind: str) -> Iterator[tuple[str, ...]]:
+        """What a try looks for: the ends of a range, or each member of a set."""
+        covered = self.covered(label)
+        if not self.numeric or self.cells == "hierarchy" and label.startswith("{"):
+            yield from ((value,) for value in covered)
+            return
+        n = 1
+        if kind == "cell":
+            n = _step(len(covered)) if self.cells == "range" else 1
+        yield covered[:n]
+        yield covered[-n:]
+
+
+def _step(n_covered: int) -> int:
+    """By how many positions windows are moved that have about as many."""
+    size = 3
+    while 2 * size - 1 <= n_covered:
+        size = 2 * size - 1
+    return max(2, size // 2)
+
+
+def _windows(n: int) -> list[tuple[int, int]]:
+    listed = []
+    size = 3
+    while size <= n:
+        step = max(2, size // 2)
+        starts = [start for start in range(0, n, step) if start + size <= n]
+        listed += [(start, n - 1 if start == starts[-1] else start + size - 1) for start in starts]
+        size = 2 * size - 1
+    return [window for window in listed if window != (0, n - 1)]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# ── The attack ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Result:
+    """Attack the release in a folder: release.csv, policy.toml; the people are in people.csv, the others in others.csv."""
+    policy = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
+    quasi = [name for name, column in policy["columns"].items() if column["role"] == "quasi"]
+    release, people, others = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
+    columns = [Column(policy["columns"][name].get("cells", "hierarchy"), people[name].tolist()) for name in quasi]
+    classes = release.groupby(quasi, sort=False, dropna=False).size()
+    labels_of = [key if isinstance(key, tuple) else (key,) for key in classes.index]
+    sizes = classes.to_numpy()
+    spread = np.array([[len(c.covered(label)) > 1 for c, label in zip(columns, key, strict=True)] for key in labels_of])
+    alone = _alone(columns, labels_of)
+    n_cells = n_tuples = 0
+    for i, key in enumerate(labels_of):
+        for j in np.flatnonzero(spread[i]).tolist():
+            certain = columns[j].certain(key[j]) | alone.get((i, j), frozenset())
+            n_cells += min(len(certain), int(sizes[i]))
+            n_tuples += min(len(certain), int(sizes[i])) if spread[i].sum() == 1 else 0
+    tries: dict[str, list[int]] = {"value": [0, 0, 0], "cell": [0, 0, 0]}
+    inside = [_Inside(columns, quasi, frame) for frame in (people, others)]
+    for i, key in enumerate(labels_of):
+        rows = [of.rows(key) for of in inside]
+        for j in np.flatnonzero(spread[i]).tolist():
+            for kind, counted in tries.items():
+                for wanted in columns[j].ends(key[j], kind):
+                    counted[0] += 1
+                    for half, of in enumerate(inside):
+                        counted[1 + half] += of.matching(rows[half], j, wanted) == 1
+    shares = [tries[kind][1 + half] / max(1, tries[kind][0]) for kind in ("value", "cell") for half in (0, 1)]
+    return Result(
+        table, labels, k, loss, int(sizes[spread.any(axis=1)].sum()), n_cells, n_tuples, tries["value"][0], *shares
+    )
+
+
+def _alone(columns: Sequence[Column], labels_of: Sequence[Sequence[str]]) -> dict[tuple[int, int], frozenset[str]]:
+    """Values that the table is known to have, and that the label of one class alone contains."""
+    out: dict[tuple[int, int], frozenset[str]] = {}
+    for j, column in enumerate(columns):
+        within: dict[str, list[int]] = {value: [] for value in column.values}
+        for i, key in enumerate(labels_of):
+            for value in column.covered(key[j]):
+                within[value].append(i)
+        for value, classes in within.items():
+            if len(classes) == 1 and len(column.covered(labels_of[classes[0]][j])) > 1:
+                at = (classes[0], j)
+                out[at] = out.get(at, frozenset()) | {value}
+    return out
+
+
+class _Inside:
+    """People, and which of them are in a box."""
+
+    def __init__(self, columns: Sequence[Column], quasi: Sequence[str], frame: pd.DataFrame) -> None:
+        self.columns = columns
+        self.texts = [frame[name].to_numpy() for name in quasi]
+        self._masks: dict[tuple[int, str], Mask] = {}
+
+    def rows(self, key: Sequence[str]) -> NDArray[np.int64]:
+        rows = np.arange(len(self.texts[0]))
+        for j, label in enumerate(key):
+            if (j, label) not in self._masks:
+                self._masks[j, label] = np.isin(self.texts[j], self.columns[j].covered(label)) | (label == "*")
+            rows = rows[self._masks[j, label][rows]]
+        return rows
+
+    def matching(self, rows: NDArray[np.int64], j: int, wanted: Sequence[str]) -> int:
+        return sum(self.texts[j][row] in wanted for row in rows.tolist())
+
+
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+# ── The releases ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def released(people: pd.DataFrame, labels: str, k: int, folder: Path, hierarchies: Path | None = None) -> float:
+    """Write a release and its policy into a folder, with nothing edited but k and the kind of labels; return its loss."""
+    import shoal
+
+    people.to_csv(folder / "people.csv", index=False)
+    proposed = shoal.inspect(folder / "people.csv").policy
+    fields = proposed.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    fields["require"] = [{"model": "k-anonymity", "k": k}]
+    for name, column in fields["columns"].items():
+        if column["role"] != "quasi":
+            continue
+        if labels == "tight" and column.get("cells") in ("range", "set"):
+            column["cells"] = f"tight-{column['cells']}"
+        if labels == "hierarchies" and hierarchies is not None:
+            column |= {"cells": "hierarchy", "hierarchy": f"adult_hierarchy_{name}.csv"}
+    policy = shoal.Policy.of(fields, hierarchies or folder)
+    release = shoal.anonymize(folder / "people.csv", policy)
+    (folder / "policy.toml").write_text(policy.to_toml(), encoding="utf-8")
+    release.save(folder / "release.csv", force=True)
+    return float(release.loss["loss"])
+
+
+def adult(path: Path, k: int, kinds: Sequence[str]) -> Iterator[Result]:
+    """Adult in two halves."""
+    table = pd.read_csv(path, sep=";", dtype=str, keep_default_na=False)
+    order = np.random.default_rng(0).permutation(len(table))
+    halves = [table.iloc[np.sort(part)].reset_index(drop=True) for part in np.array_split(order, 2)]
+    for labels in kinds:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            halves[1].to_csv(folder / "others.csv", index=False)
+            loss = released(halves[0], labels, k, folder, path.parent)
+            yield attacked("Adult", labels, k, loss, folder)
+
+
+def main() -> None:
+    """Attack, and print what was achieved."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--k", type=int, nargs="*", default=[2, 5, 10])
+    parser.add_argument("--labels", nargs="*", default=list(LABELS))
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    results = []
+    for k in asked.k:
+        for result in adult(asked.data, k, asked.labels):
+            results.append(result)
+            print(
+                f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: {result.certain_tuples} "
+                f"tuples of {result.generalized} records, {result.certain_cells} cells; singled out, value "
+                f"{100 * result.value:.1f} / {100 * result.value_control:.1f} %, cell {100 * result.cell:.1f} / "
+                f"{100 * result.cell_control:.1f} %",
+                flush=True,
+            )
+    if asked.json:
+        asked.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
