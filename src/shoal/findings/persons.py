@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.table.same_values import spelled_alike
 from shoal.columns.persons import repeated
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.models.finding import Finding
+from shoal.table.same_values import spelled_alike
 from shoal.text import toml
 from shoal.text.figures import format_count
 

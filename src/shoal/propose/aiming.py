@@ -2,9 +2,9 @@
 
 The success of an attack is known only when a release is finished. So releases are made under stricter requirements
 until the limits hold: k grows for limits on singling out and linkage, and the bound on what a class tells of a
-sensitive value (``limited-gain``) shrinks for limits on inference. Of each ladder the mildest step is found by bisection, as if a
-stricter step never let an attack succeed more often. That is not proved: a milder step between two that fail is
-possible. What is returned was attacked itself, so the limits hold whatever the ladder does.
+sensitive value (``limited-gain``) shrinks for limits on inference. Of each ladder the mildest step is found by
+bisection, as if a stricter step never let an attack succeed more often. That is not proved: a milder step between two
+that fail is possible. What is returned was attacked itself, so the limits hold whatever the ladder does.
 """
 
 from __future__ import annotations
