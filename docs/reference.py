@@ -413,7 +413,6 @@ def _errors() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "coarsening": _fields(Coarsening),
-    "coarsening": _fields(Coarsening),
     "columns": _fields(Column),
     "release": _fields(Options),
     **{
