@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class Dialect:
 
     separator: str
     encoding: str
+    byte_order_mark: bool = False  # whether it begins with one
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def layout_of(raw: Raw, name: str, *, separator: str | None = None, encoding: st
     known = marked if encoding is None else _known_encoding(encoding)
     notes = (_read_as(name, marked.upper()),) if encoding is None and marked not in (None, "utf-8") else ()
     try:
-        return _scanned(raw, name, separator, known or "utf-8", notes, plain=not mark)
+        found = _scanned(raw, name, separator, known or "utf-8", notes, plain=not mark)
+        return replace(found, dialect=replace(found.dialect, byte_order_mark=bool(mark)))
     except _UndecodableError as failure:
         if known is not None:
             raise _undecodable(name, f"not {known}", failure.line) from None
@@ -113,7 +115,7 @@ def rewritten(raw: Raw, name: str, found: Layout, write: Write) -> None:
 
 
 def _read_as(name: str, encoding: str) -> str:
-    return f"{name} was read as {encoding}; what is written is UTF-8"
+    return f"{name} was read as {encoding}"
 
 
 def _undecodable(name: str, tried: str, line: int) -> DataError:
