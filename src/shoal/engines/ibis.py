@@ -417,6 +417,7 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
+        self.place.write_as(policy, shown.columns)
         if in_order is None:
             file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
         else:

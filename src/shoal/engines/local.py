@@ -19,6 +19,7 @@ from shoal.engines.coded_rows import CodedColumn, decoded_table, is_worth_coding
 from shoal.engines.counted_rows import CountedRows, Origins
 from shoal.engines.data import Data
 from shoal.engines.files import formats
+from shoal.engines.files.dialects import comma_columns, dialect_for
 from shoal.engines.files.formulas import Formulas, unescaped
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.lines import DistinctLines
@@ -337,7 +338,8 @@ class LocalEngine(LocalColumns):
         return formats.write_table_file(
             pieces,
             path,
-            dialect=self.dialect,
+            dialect=dialect_for(policy, self.dialect),
+            commas=comma_columns(policy, self.dialect, rows.columns),
             codebook=self.codebook,
             force=force,
             verify=written,

@@ -43,7 +43,9 @@ class Column(FrozenPart):
         "(`missing` at the top level): `[]` if none does, for example if `NA` is a country code.",
     )
     decimal: Literal[".", ","] = Field(
-        default=".", description="The decimal mark of its numbers; they are released with a point."
+        default=".",
+        description="The decimal mark of its numbers; a CSV file is released with the same mark, everything else with "
+        "points.",
     )
     thousands: Literal[".", ",", " ", "'"] | None = Field(
         default=None,

@@ -115,6 +115,12 @@ class Options(FrozenPart):
         default=True,
         description="Order the rows by that hash. `false` keeps the input order, which may disclose who is who.",
     )
+    csv_dialect: Literal["input", "plain"] = Field(
+        default="input",
+        description="How a CSV file is written: with the separator, encoding, byte order mark and decimal marks of the "
+        "CSV file that was read (`input`), or with its separator in UTF-8 without a mark and with decimal points "
+        "(`plain`). `.tsv` files have tabs.",
+    )
     csv_formulas: Literal["escape", "keep"] = Field(
         default="escape",
         description="How to write texts to a CSV file that a spreadsheet would evaluate, such as `=A1`: with an "

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import VerificationError
 from shoal.table import codec
@@ -148,7 +149,7 @@ def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Po
     coded = codec.encode_texts(column, groups[column])
     said = bound_columns([*coded.texts, None], column, policy)
     for name in names:
-        found = codec.encode_texts(name, groups[name])
+        found = codec.encode_texts(name, _with_points(groups[name], policy.columns[column].decimal))
         expected = [None if value is None else str(value) for value in said[name].to_pylist()]
         wrong = {
             i
@@ -160,6 +161,11 @@ def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Po
                 f"column {name!r}: {len(wrong)} of {len(coded.codes)} distinct rows do not match {column!r}",
                 f"shoal writes it from {column!r}; remove it, or write the release again",
             )
+
+
+def _with_points(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Return bounds that a file has with decimal commas with points."""
+    return pc.replace_substring(column, ",", ".") if decimal == "," and pa.types.is_string(column.type) else column
 
 
 def _same(expected: str | None, text: str | None) -> bool:

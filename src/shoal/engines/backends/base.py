@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import RowsInOrder
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
+from shoal.policy import Policy
 
 Context = contextlib.AbstractContextManager[None]
 Judge = Callable[..., None]  # (table as written, function that restores the types of texts)
@@ -75,6 +76,9 @@ class Place(Protocol):
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise the errors that ``write`` would raise about its target, before the long computation."""
+
+    def write_as(self, policy: Policy, names: Sequence[str]) -> None:
+        """Decide in which dialect a CSV file is written."""
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
@@ -191,6 +195,9 @@ class IbisPlace:
     def check_target(self, target: str, force: bool) -> None:
         """Raise an error if the target exists, unless overwriting is forced."""
         self.require_free(target, force)
+
+    def write_as(self, policy: Policy, names: Sequence[str]) -> None:
+        """Decide in which dialect a CSV file is written; databases have none."""
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None

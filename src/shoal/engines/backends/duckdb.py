@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
 from shoal.engines.backends.reaching import reaching
+from shoal.engines.files.dialects import comma_columns, dialect_for
 from shoal.engines.files.folders import check_file_or_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
@@ -26,6 +27,7 @@ from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import RowsInOrder, few_distinct
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
+from shoal.policy import Policy
 
 
 class DuckDB(IbisPlace):
@@ -51,6 +53,8 @@ class DuckDB(IbisPlace):
     def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:
         super().__init__(backend)
         self.dialect = dialect
+        self.dialect_written = dialect
+        self.commas: tuple[str, ...] = ()  # columns whose numbers a CSV file has with decimal commas
         self.memory = memory  # bytes, for DuckDB and for data held in Python, such as the counted tuples
 
     def largest(self, column: Any, n: int) -> Any:
@@ -102,6 +106,11 @@ class DuckDB(IbisPlace):
     def check_target(self, target: str, force: bool) -> None:
         """Raise an error if the target exists, unless overwriting is forced."""
         self.require_free(target, force) if target.startswith(TABLE) else check_file_or_folder(Path(target), force)
+
+    def write_as(self, policy: Policy, names: Sequence[str]) -> None:
+        """Decide in which dialect a CSV file is written."""
+        self.dialect_written = dialect_for(policy, self.dialect)
+        self.commas = comma_columns(policy, self.dialect, names)
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None

@@ -63,5 +63,11 @@ def write_pieces(
 
     tables = pieces if formulas is None else map(formulas.escaped, pieces)
     return formats.write_table_file(
-        tables, path, dialect=place.dialect, force=force, verify=verify, in_row_groups=in_row_groups
+        tables,
+        path,
+        dialect=place.dialect_written,
+        force=force,
+        verify=verify,
+        in_row_groups=in_row_groups,
+        commas=place.commas,
     )

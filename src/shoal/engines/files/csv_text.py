@@ -30,6 +30,11 @@ def line_texts(batch: pa.RecordBatch, separator: str) -> pa.StringArray:
     return pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0]
 
 
+def texts(batch: pa.RecordBatch) -> list[pa.Array]:
+    """Return every column as the texts that are written."""
+    return [_spelled(column) for column in batch.columns]
+
+
 def repeated_lines(lines: pa.StringArray, counts: Counts) -> Iterator[bytes]:
     """Yield each line as often as it occurs, some megabytes at a time."""
     longest = int(pc.max(pc.binary_length(lines)).as_py() or 1)

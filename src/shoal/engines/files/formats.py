@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
-from shoal.engines.files import csv_text, layout, office_files, whole_files
+from shoal.engines.files import csv_text, dialects, layout, office_files, whole_files
 from shoal.engines.files.layout import Dialect, Layout
 from shoal.engines.files.lines import DistinctLines, few_lines
 from shoal.engines.files.numbered import numbered_columns, numbered_texts
@@ -264,13 +264,15 @@ def write_table_file(
     verify_lines: Callable[[DistinctLines], None] | None = None,
     in_row_groups: bool = False,
     counts: Counts | None = None,
+    commas: Sequence[str] = (),
 ) -> str:
     """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
     The table may come in pieces, only one of which is in memory at a time. ``in_row_groups``: each piece is one row
     group of a Parquet file. ``verify_lines`` judges a CSV file by its distinct lines instead, if these are few. The
     labels of a ``codebook`` are written to formats that have labels. ``counts``: how often each row occurs in a CSV
-    file.
+    file. ``commas``: columns whose numbers a CSV file has with a decimal comma. Where a CSV file is not plain UTF-8
+    with points, the plain one is judged, and the one in its ``dialect`` is compared with it.
     """
     check_target(path, force)
     pieces = [table] if isinstance(table, pa.Table) else table
@@ -279,6 +281,9 @@ def write_table_file(
     if first is None:
         raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    published = hidden
+    if path.suffix.lower() in TEXT and dialect is not None and (commas or not dialects.is_plain(dialect)):
+        published = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     n_rows = 0
 
     def counted() -> Iterator[pa.Table]:
@@ -293,8 +298,14 @@ def write_table_file(
                 office_files.write_office_file(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
             elif path.suffix.lower() in PARQUET:
                 _write_parquet(counted(), file)
-            else:
+            elif published is hidden or dialect is None:
                 _write_csv(counted(), file, separator_of(path, dialect), *([] if counts is None else [counts]))
+            else:
+                with whole_files.private_file(published) as beside:
+                    own = dialects.DialectFile(beside, dialect)
+                    _write_csv(counted(), file, separator_of(path, dialect), counts, beside=own, commas=commas)
+                    beside.flush()
+                    os.fsync(beside.fileno())
             file.flush()
             os.fsync(file.fileno())
         lines = None
@@ -309,11 +320,14 @@ def write_table_file(
             n_records = n_rows if counts is None else int(counts.sum())
             _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
         with whole_files.output_errors(path):
-            digest = _sha256(hidden) if lines is None else lines.sha256
-            whole_files.publish(hidden, path, force)
+            if published is not hidden and dialect is not None:
+                dialects.require_same(hidden, published, dialect, commas, first.column_names)
+            digest = _sha256(published) if lines is None or published is not hidden else lines.sha256
+            whole_files.publish(published, path, force)
     finally:
-        with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
-            hidden.unlink(missing_ok=True)
+        for aside in {hidden, published}:
+            with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
+                aside.unlink(missing_ok=True)
     return digest
 
 
@@ -363,23 +377,46 @@ def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP) -> Iterator[pa
         yield with_plain_types(pa.concat_tables(held)).combine_chunks()
 
 
-def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str, counts: Counts | None = None) -> None:
-    """Write UTF-8 with LF, quotes only where needed, null as an empty field and '' as two quotes."""
+def _write_csv(
+    tables: Iterable[pa.Table],
+    file: BinaryIO,
+    separator: str,
+    counts: Counts | None = None,
+    *,
+    beside: dialects.DialectFile | None = None,
+    commas: Sequence[str] = (),
+) -> None:
+    """Write UTF-8 with LF, quotes only where needed, null as an empty field and '' as two quotes.
+
+    The same lines are written ``beside`` in another dialect, with decimal commas in some columns.
+    """
     n_rows = 0
     for i, table in enumerate(tables):
         if i == 0:
             names = [pa.array([name]) for name in table.column_names]
-            file.write(csv_text.csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
+            header = csv_text.csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator)
+            file.write(header)
+            if beside is not None:
+                beside.write(header)
         for batch in table.to_batches(max_chunksize=2**16):
             for piece in small_slices(batch):
                 if not piece.num_rows:
                     continue
-                if counts is None:
-                    file.write(csv_text.csv_lines(piece, separator))
-                else:
-                    own = counts[n_rows : n_rows + len(piece)]
-                    file.writelines(csv_text.repeated_lines(csv_text.line_texts(piece, separator), own))
+                own = None if counts is None else counts[n_rows : n_rows + len(piece)]
+                for block in _blocks(piece, separator, own):
+                    file.write(block)
+                if beside is not None:
+                    other = dialects.with_commas(piece, commas, csv_text.texts(piece)) if commas else piece
+                    for block in _blocks(other, separator, own):
+                        beside.write(block)
                 n_rows += len(piece)
+
+
+def _blocks(piece: pa.RecordBatch, separator: str, counts: Counts | None) -> Iterable[bytes]:
+    """Return the lines of some rows, each as often as it occurs."""
+    if counts is None:
+        return [csv_text.csv_lines(piece, separator)]
+    return csv_text.repeated_lines(csv_text.line_texts(piece, separator), counts)
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -51,6 +51,7 @@ class Dialect:
 
     separator: str
     encoding: str
+    byte_order_mark: bool = False  # whether it begins with one
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def layout_of(
     known = marked if encoding is None else _known_encoding(encoding)
     notes = (_read_as(name, marked.upper()),) if encoding is None and marked not in (None, "utf-8") else ()
     try:
-        return _scanned(raw, name, separator, known or "utf-8", notes, header, plain=not mark)
+        found = _scanned(raw, name, separator, known or "utf-8", notes, header, plain=not mark)
+        return replace(found, dialect=replace(found.dialect, byte_order_mark=bool(mark)))
     except _UndecodableError as failure:
         if known is not None:
             raise _undecodable(name, f"not {known}", failure.line) from None
@@ -122,7 +124,7 @@ def rewritten(raw: Raw, name: str, found: Layout, write: Write) -> None:
 
 
 def _read_as(name: str, encoding: str) -> str:
-    return f"{name} was read as {encoding}; what is written is UTF-8"
+    return f"{name} was read as {encoding}"
 
 
 def _undecodable(name: str, tried: str, line: int) -> DataError:
