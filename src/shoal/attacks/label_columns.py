@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from shoal.attacks.label_rules import (
 )
 from shoal.attacks.standing import mark_of
 from shoal.policy import Policy
+from shoal.policy.column import Cell
 from shoal.table.codec import Coded
 from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy, Label
@@ -37,7 +39,11 @@ from shoal.table.reading import LeavesBehind, Reader
 # How an algorithm writes the cells of a class.
 BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})
 STARS = frozenset({"cover", "forest", "suppress_cells", "local_suppression"})
-TIGHT_RANGES, TIGHT_SETS = frozenset({"tight-range", "range"}), frozenset({"tight-set", "set"})
+# Ranges and sets of their class are tight, unless the policy tells them from windows that are fixed beforehand: those
+# are written such that no value of a window must occur.
+HAS_WINDOWS = "tight-range" in get_args(Cell)
+TIGHT_RANGES = frozenset({"tight-range" if HAS_WINDOWS else "range"})
+TIGHT_SETS = frozenset({"tight-set" if HAS_WINDOWS else "set"})
 WIDEST = 4096  # whole numbers in a range that are listed where the original is unknown
 MAX_COMPARED = 400  # texts that are compared with each other, the narrowest first
 MAX_WIDTHS = 8  # of ranges in one column: hierarchies have a few levels, and narrower ranges at either end
