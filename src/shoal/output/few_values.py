@@ -48,7 +48,7 @@ def two_valued(rows: Groupable, asked: AskedTable, rules: OutputRules) -> bool:
     others = everything - sum(common)
     if len(common) < 2 or everything < rules.min_count:  # so few are hidden anyhow
         return False
-    return others < rules.min_count and others <= FEW_OTHERS * everything
+    return bool(others < rules.min_count and others <= FEW_OTHERS * everything)
 
 
 def with_few_valued(rows: Groupable, asked: AskedTable) -> AskedTable:
