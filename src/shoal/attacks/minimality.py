@@ -74,7 +74,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
     hierarchies = original.count(policy).table.hierarchies
     levels = [level_of(h, codec.encode_texts(h.column, release[h.column]).texts) for h in hierarchies]
     if None in levels:
-        raise NotApplicableError("the release is not full-domain")
+        raise NotApplicableError("the release is not full-domain; what its labels prove is measured by downcoding")
     node = [level for level in levels if level is not None]
     leaves = np.column_stack([_leaves(original, h) for h in hierarchies])
     whole = [(domain, _values(original, domain)) for domain in original.domains(policy).values()]
