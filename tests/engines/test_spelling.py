@@ -108,7 +108,7 @@ def test_through_the_commands(place: Path, engine: str) -> None:
     assert done.exit_code == 0, done.output
     rows = [line.split(";") for line in release.read_text(encoding="utf-8").splitlines()]
     assert rows[0] == ["age", "land", "pay"]
-    assert {row[2] for row in rows[1:]} == {"1234.50", "999.9990", "12000"}  # 999.999 would be read as 999999
+    assert {row[2] for row in rows[1:]} == {"1234,50", "999,9990", "12000"}  # 999.999 would be read as 999999
     assert {row[1] for row in rows[1:]} <= {"NA", "NO", "*"}
     assert not {row[0] for row in rows[1:]} & {"NA", "-", '""', '" "'}
     for command in (

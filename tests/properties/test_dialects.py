@@ -68,7 +68,7 @@ def test_pandas_reads_the_release_in_the_dialect_of_the_input(
     names = list(read.columns)
     pay = read["pay"].str.replace(decimal, ".", regex=False)
     assert (pay.str.contains(".", regex=False)).all()
-    assert (decimal == "." or read["pay"].str.contains(",").all())
+    assert decimal == "." or read["pay"].str.contains(",").all()
     assert {f"size_{end}" for end in ("from", "to")} <= set(names) if ranges == "bounds" else len(names) == 4
     typed = pd.read_csv(target, sep=separator, encoding=encoding, decimal=decimal)
     assert typed["pay"].dtype == float

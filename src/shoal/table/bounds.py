@@ -149,7 +149,7 @@ def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Po
     coded = codec.encode_texts(column, groups[column])
     said = bound_columns([*coded.texts, None], column, policy)
     for name in names:
-        found = codec.encode_texts(name, _with_points(groups[name], policy.columns[column].decimal))
+        found = codec.encode_texts(name, _bounds_with_points(groups[name], policy.columns[column].decimal))
         expected = [None if value is None else str(value) for value in said[name].to_pylist()]
         wrong = {
             i
@@ -163,7 +163,7 @@ def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Po
             )
 
 
-def _with_points(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+def _bounds_with_points(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     """Return bounds that a file has with decimal commas with points."""
     return pc.replace_substring(column, ",", ".") if decimal == "," and pa.types.is_string(column.type) else column
 

@@ -30,7 +30,7 @@ def line_texts(batch: pa.RecordBatch, separator: str) -> pa.StringArray:
     return pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0]
 
 
-def texts(batch: pa.RecordBatch) -> list[pa.Array]:
+def column_texts(batch: pa.RecordBatch) -> list[pa.Array]:
     """Return every column as the texts that are written."""
     return [_spelled(column) for column in batch.columns]
 

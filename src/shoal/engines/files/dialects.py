@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.engines import scratch
 from shoal.engines.files.layout import CHUNK, Dialect
+from shoal.engines.files.sql_files import sql_source
+from shoal.engines.sql import quoted
 from shoal.errors import OutputError, VerificationError
+from shoal.table.bounds import added
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
@@ -38,8 +42,6 @@ def dialect_for(policy: Policy, dialect: Dialect | None) -> Dialect | None:
 
 def comma_columns(policy: Policy, dialect: Dialect | None, names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns whose numbers are written with a decimal comma, as they were read, with their bounds."""
-    from shoal.table.bounds import added  # imports the policy
-
     if dialect is None or policy.release.csv_dialect != "input":
         return ()
     with_commas = {name for name, column in policy.columns.items() if column.decimal == ","}
@@ -137,12 +139,6 @@ def _same_bytes(plain: Path, published: Path, dialect: Dialect) -> bool:
 
 def _same_cells(plain: Path, decoded: Path, dialect: Dialect, columns: Sequence[str], names: Sequence[str]) -> bool:
     """Compare two files row by row in SQL; numbers of some columns have a comma in the second one."""
-    from shoal.engines import scratch
-    from shoal.engines.files.sql_files import sql_source
-
-    def quoted(name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
-
     numbers = [f"c{i}" for i in range(len(names))]
     aliased = ", ".join(f"{quoted(name)} AS {alias}" for name, alias in zip(names, numbers, strict=True))
     other = [

@@ -29,7 +29,10 @@ import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files import csv_text, dialects, layout, office_files, whole_files
+from shoal.engines.files.layout import PARQUET as PARQUET
+from shoal.engines.files.layout import TEXT as TEXT
 from shoal.engines.files.layout import Dialect, Layout
+from shoal.engines.files.layout import separator_of as separator_of
 from shoal.engines.files.lines import DistinctLines, few_lines
 from shoal.engines.files.numbered import numbered_columns, numbered_texts
 from shoal.engines.frames import require_names, small_slices, with_plain_types
@@ -37,7 +40,6 @@ from shoal.errors import DataError, OutputError, VerificationError
 from shoal.table.frequency import Counts
 
 FileBytes = bytearray | memoryview
-TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
@@ -357,13 +359,6 @@ def _require_readable(
         )
 
 
-def separator_of(path: Path, dialect: Dialect | None) -> str:
-    """Return the field separator of a file that ``write_table_file`` makes."""
-    if path.suffix.lower() == ".tsv":
-        return "\t"
-    return dialect.separator if dialect else ","
-
-
 def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP) -> Iterator[pa.Table]:
     """Split the rows into tables of a fixed size with one chunk per column, so that equal rows give equal bytes."""
     held: list[pa.Table] = []
@@ -406,7 +401,7 @@ def _write_csv(
                 for block in _blocks(piece, separator, own):
                     file.write(block)
                 if beside is not None:
-                    other = dialects.with_commas(piece, commas, csv_text.texts(piece)) if commas else piece
+                    other = dialects.with_commas(piece, commas, csv_text.column_texts(piece)) if commas else piece
                     for block in _blocks(other, separator, own):
                         beside.write(block)
                 n_rows += len(piece)

@@ -25,6 +25,7 @@ from shoal.engines.files.header import numbered_names, require_header
 from shoal.engines.frames import require_names
 from shoal.errors import DataError, EmptyTableError
 
+TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")  # suffixes of files
 SEPARATORS = (",", ";", "\t", "|")
 
 BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
@@ -67,6 +68,13 @@ class Layout:
     breaks: bool  # whether quoted values contain line breaks
     notes: tuple[str, ...]  # assumptions made
     header: bool = True  # whether its first record has the names
+
+
+def separator_of(path: Path, dialect: Dialect | None) -> str:
+    """Return the field separator of a file that ``write_table_file`` makes."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return dialect.separator if dialect else ","
 
 
 def decompressed_chunks(path: Path) -> Generator[bytes, None, None]:
