@@ -24,8 +24,6 @@ moved by, and a quarter of the range otherwise.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
 import re
 import tempfile
@@ -88,12 +86,17 @@ class Column:
         if label == "*":
             return tuple(self.values)
         if label.startswith("{"):
-            members = {json.loads(m) if m.startswith('"') else m for m in re.findall(r'"(?:[^"\\]|\\.)*"|[^,{} ][^,{}]*', label)}
+            members = {
+                json.loads(m) if m.startswith('"') else m
+                for m in re.findall(r'"(?:[^"\\]|\\.)*"|[^,{} ][^,{}]*', label)
+            }
             return tuple(value for value in self.values if value in members)
         if self.numeric and (match := RANGE.fullmatch(label)):
             low, high = (float(match[1] or match[3]), float(match[2] or match[4]))
             open_end = match[5] == ")"
-            return tuple(v for v in self.values if low <= float(v) and (float(v) < high if open_end else float(v) <= high))
+            return tuple(
+                v for v in self.values if low <= float(v) and (float(v) < high if open_end else float(v) <= high)
+            )
         return tuple(self.values)
 
     def certain(self, label: str) -> frozenset[str]:
@@ -127,7 +130,7 @@ class Column:
     def ends(self, label: str, kind: str) -> Iterator[tuple[str, ...]]:
         """What a try looks for: the ends of a range, or each member of a set."""
         covered = self.covered(label)
-        if not self.numeric or self.cells == "hierarchy" and label.startswith("{"):
+        if not self.numeric or (self.cells == "hierarchy" and label.startswith("{")):
             yield from ((value,) for value in covered)
             return
         n = 1
@@ -167,7 +170,7 @@ def _number(text: str) -> float | None:
 
 
 def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Result:
-    """Attack the release in a folder: release.csv, policy.toml; the people are in people.csv, the others in others.csv."""
+    """Attack the release in a folder, of the people in people.csv, with others.csv as the control."""
     policy = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
     quasi = [name for name, column in policy["columns"].items() if column["role"] == "quasi"]
     release, people, others = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
@@ -242,7 +245,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def released(people: pd.DataFrame, labels: str, k: int, folder: Path, hierarchies: Path | None = None) -> float:
-    """Write a release and its policy into a folder, with nothing edited but k and the kind of labels; return its loss."""
+    """Write a release and its policy, with nothing edited but k and the kind of labels; return its loss."""
     import shoal
 
     people.to_csv(folder / "people.csv", index=False)
@@ -289,8 +292,8 @@ def main() -> None:
         for result in adult(asked.data, k, asked.labels):
             results.append(result)
             print(
-                f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: {result.certain_tuples} "
-                f"tuples of {result.generalized} records, {result.certain_cells} cells; singled out, value "
+                f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: "
+                f"{result.certain_tuples} tuples of {result.generalized} records, {result.certain_cells} cells; singled out, value "
                 f"{100 * result.value:.1f} / {100 * result.value_control:.1f} %, cell {100 * result.cell:.1f} / "
                 f"{100 * result.cell_control:.1f} %",
                 flush=True,

@@ -97,7 +97,9 @@ def case(kind: str) -> tuple[pa.Table, Policy]:
     return pa.table(BASE | columns), Policy.of({"columns": asked, "require": require, "release": release})
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("reading", "writing", "beside-the-table", "stored-cells")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("reading", "writing", "beside-the-table", "stored-cells")]
+)
 def test_every_finding_is_the_same_on_every_engine(bench: Bench, kind: str) -> None:
     data, asked = case(kind)
     if kind == "nulls-alone":  # of a table as it stands: no search would leave it so
