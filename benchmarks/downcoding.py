@@ -294,8 +294,8 @@ def main() -> None:
             print(
                 f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: "
                 f"{result.certain_tuples} tuples of {result.generalized} records, {result.certain_cells} cells; "
-                f"singled out, value {100 * result.value:.1f} / {100 * result.value_control:.1f} %, cell {100 * result.cell:.1f} / "
-                f"{100 * result.cell_control:.1f} %",
+                f"singled out, value {100 * result.value:.1f} / {100 * result.value_control:.1f} %, "
+                f"cell {100 * result.cell:.1f} / {100 * result.cell_control:.1f} %",
                 flush=True,
             )
     if asked.json:
