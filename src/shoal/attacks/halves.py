@@ -68,6 +68,9 @@ def _units(original: LocalEngine, policy: Policy) -> RowNumbers:
 
 
 def _released(table: pa.Table, policy: Policy) -> pa.Table:
+    """Release a table; an engine lists only the columns that matter, so identifiers may be absent."""
+    columns = {name: column for name, column in policy.columns.items() if name in table.column_names}
+    policy = policy.model_copy(update={"columns": columns})
     engine = rows_of(table)
     algorithm = policy.release.algorithm
     counted = engine.count(policy, apart=algorithm in PARTING)

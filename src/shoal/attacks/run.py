@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
 from shoal.attacks.unsorted_matching import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
-from shoal.engines.base import Groups, Query, Released, Rows
+from shoal.engines.base import Engine, Groups, Query, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, original_of
@@ -131,9 +131,9 @@ class _Target:
 
 def attack_everybody(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Attacks:
     """Attack everybody of the original, given finished rows."""
-    table, persons = released_rows(rows)
     names = [*policy.quasi, *policy.sensitive]
-    truth, ordered = _people(original, names, policy)
+    table, persons = released_rows(rows, _joined_groups(rows, engine_of(original), policy))
+    truth, ordered = _people(original, [*names, *_plain_columns(table, policy)], policy)
     if absent := [name for name in names if name not in truth.columns]:
         raise no_column("the original", absent, truth.columns)
     ordered = ordered and isinstance(rows, Rows)
@@ -155,7 +155,7 @@ def _opened(
         if original is None and isinstance(release.rows, Rows):
             sources = release.rows.sources  # only the referee may know
         original = release.engine if original is None else original
-        table, persons = released_rows(release.rows)
+        table, persons = released_rows(release.rows, _joined_groups(release.rows, release.engine, release.policy))
         ordered = isinstance(release.rows, Rows)
     else:
         table, ordered = _rows(release, [*quasi, *sensitive], policy)
@@ -165,7 +165,7 @@ def _opened(
         raise PolicyError("quasi: specify at least one column that an attacker could know", "or pass a policy")
     engine = None
     if original is not None:
-        engine, in_order = _people(original, [*quasi, *sensitive], policy)
+        engine, in_order = _people(original, [*quasi, *sensitive, *_plain_columns(table, policy)], policy)
         ordered = ordered and in_order
     for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
         absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
@@ -176,10 +176,28 @@ def _opened(
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
 
 
-def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, RowNumbers | None]:
-    """Return the released rows and their owners; for rows in an engine, as many of each kind as it counted."""
+def _plain_columns(release: pa.Table, policy: Policy | None) -> list[str]:
+    """Return the columns of a release that the policy publishes as they are: they may single people out, too."""
+    return [] if policy is None else [name for name in policy.having("plain") if name in release.column_names]
+
+
+def _joined_groups(rows: Rows | Query | Groups, engine: Engine, policy: Policy) -> Groups | None:
+    """Count the released rows of an engine with their plain columns; None if it has counted all there is."""
+    plain = policy.having("plain")
+    if not isinstance(rows, Query) or not plain:
+        return None
+    person = rows.groups.person
+    names = [*policy.quasi, *policy.sensitive, *plain, *([] if person is None else [person])]
+    return replace(engine.released(rows, person).groups(list(dict.fromkeys(names))), person=person)
+
+
+def released_rows(rows: Rows | Query | Groups, joined: Groups | None = None) -> tuple[pa.Table, RowNumbers | None]:
+    """Return the released rows and their owners; for rows in an engine, as many of each kind as it counted.
+
+    ``joined`` are the counts of an engine that include its plain columns.
+    """
     if not isinstance(rows, Rows):
-        groups = rows.groups if isinstance(rows, Query) else rows
+        groups = joined or (rows.groups if isinstance(rows, Query) else rows)
         table = _expanded(groups)
         person = groups.person
         if person is None:
@@ -258,7 +276,7 @@ class _Session:
         outside = None if control is None else self._outside(control, masked)
         linked = seen if register is None else self._register(register, masked, notes)
         strangers = None if outside is None else outside[0]
-        plain = () if register is not None or masked else self._plain(people, notes)
+        plain, unread_plain = ((), ()) if register is not None or masked else self._plain(people)
         wide = linked if not plain else self._sight(people, on=(*self.on, *plain), owner=owner, absent=absent)
         risks = [singling_out(wide, None if plain else strangers), identity(linked, strangers)]
         if target.original is None:
@@ -283,6 +301,8 @@ class _Session:
         if previous is None:
             left_out.append("complementary release: no other release of the same people was given")
         untried = self._minimality(risks, left_out)
+        if unread_plain:
+            untried["singling out"] = f"{quoted_names(unread_plain)} was not read, which is released as it is"
         labels = self._labels(control)
         risks += labels.risks
         left_out += labels.left_out
@@ -302,16 +322,17 @@ class _Session:
             everybody=people.num_rows == everybody.num_rows,
         )
 
-    def _plain(self, people: pa.Table, notes: list[str]) -> tuple[str, ...]:
-        """Return the columns that are released as they are: whoever knows all quasi-identifiers may know these, too."""
+    def _plain(self, people: pa.Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the columns that are released as they are, and those of them that were not read.
+
+        Whoever knows all quasi-identifiers may know these, too.
+        """
         policy, release = self.target.policy, self.target.release
         if policy is None or self.on != self.target.quasi:
-            return ()
+            return (), ()
         plain = policy.having("plain")
-        known = tuple(name for name in plain if name in release.column_names and name in people.column_names)
-        if absent := [name for name in plain if name not in known]:
-            notes.append(f"singling out was tried without {quoted_names(absent)}, which were not read")
-        return known
+        read = tuple(name for name in plain if name in release.column_names and name in people.column_names)
+        return read, tuple(name for name in plain if name not in read)
 
     def _unread(self, seen: Sight) -> dict[str, float]:
         """Return the share of cells that could not be interpreted, for each column that has any."""
