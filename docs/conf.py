@@ -58,32 +58,44 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 NAVIGATION = {
-    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "web", "output", "choosing", "families", "glossary"],
-    "Ask and recode": ["models", "algorithms", "The taxonomy <taxonomy>", "local"],
-    "Judge a release": [
-        "Disclosure risk <risk>",
+    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "glossary", "Coming from other tools <migrate>"],
+    "Publish a table": [
+        "choosing",
+        "policy",
+        "web",
+        "findings",
         "attacks",
+        "Disclosure risk <risk>",
         "linkage",
         "Comparing with the original <consistency>",
-        "ranges",
         "utility",
-        "integral_privacy",
+        "ranges",
+        "Report and certificate <report>",
+        "Engines <engines>",
+        "cli",
+    ],
+    "Share or compute a result": [
+        "families",
+        "output",
+        "differential_privacy",
         "secure_computation",
         "homomorphic_encryption",
-        "differential_privacy",
+        "integral_privacy",
         "result_privacy",
-        "findings",
-        "Report and certificate <report>",
     ],
-    "At work": [
-        "Engines <engines>",
-        "Coming from other tools <migrate>",
+    "Understand and extend": [
+        "how_it_works",
+        "models",
+        "algorithms",
+        "The taxonomy <taxonomy>",
+        "local",
         "performance",
         "performance_sensitive",
         "benchmarks",
+        "Python <api>",
+        "contributing",
+        "Changes <changes>",
     ],
-    "Reference": ["policy", "cli", "Python <api>", "how_it_works"],
-    "Project": ["Changes <changes>", "contributing"],
 }
 
 # What the repository has elsewhere: its place there, as pages in docs/ write it, and its page here.
