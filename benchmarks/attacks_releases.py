@@ -60,7 +60,12 @@ class Draw:
                 patched.enter_context(mock.patch.object(run, "unsorted_matching", return_value=None))
                 patched.enter_context(mock.patch.object(run, "Attacks", _without))
             previous = None if self.previous is None else pa.table(self.previous)
-            return shoal.attack(pa.table(self.records), original=pa.table(self.people), previous=previous, **known)
+            return shoal.attack(
+                pa.table(self.records),
+                original=pa.table(self.people),
+                intruder=shoal.Intruder(previous=previous),
+                **known,
+            )
 
     def by_brute_force(self) -> dict[str, Figure]:
         if self.exact is not None:

@@ -59,7 +59,11 @@ def measured(table: pa.Table, policy: shoal.Policy) -> None:
         for sample in (10_000, None):
             found, cpu, grown = timed(
                 lambda release=release, beside=beside, sample=sample: shoal.attack(
-                    release.table, original=table, policy=policy, previous=beside, sample=sample
+                    release.table,
+                    original=table,
+                    policy=policy,
+                    intruder=shoal.Intruder(previous=beside),
+                    sample=sample,
                 )
             )
             people = "all" if sample is None else f"{sample:,}"

@@ -1,7 +1,8 @@
-"""Writes what the pages say of the code, from the code: ``python docs/reference.py``.
+"""Writes what the pages say of the code, from the code: ``python docs/reference.py``, or also ``--steps``.
 
 In a page, what stands between ``<!-- code: NAME -->`` and ``<!-- end -->`` is a part of the same name here, and a text
-right below a piece of Python is what that prints. A test and the build of the site ask that nothing would change.
+right below a piece of Python is what that prints; ``--steps`` runs these, which takes longer. A test and the build of
+the site ask that nothing would change.
 Sentences come from docstrings, from the descriptions of fields and from the help texts of options: to mend one, mend it
 there.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import io
 import json
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
+from unittest import mock
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -119,9 +122,27 @@ def _said(thing: Any, paragraphs: int | None = 1) -> str:
 
 
 def _split(thing: Any) -> tuple[str, str]:
-    """What a docstring says, and its Example."""
+    """What a docstring says before its sections, and its Example."""
     told, _, example = (inspect.getdoc(thing) or "").partition("\n\n>>> ")
-    return told, example and f">>> {example}"
+    if not example:
+        told, _, example = told.partition("\n\nExamples\n--------\n>>> ")
+    return re.split(r"\n\n\w+\n-{3,}\n", told)[0], example and f">>> {example}"
+
+
+def _sections(thing: Any) -> str:
+    """The parameters of a docstring as a list, then what is returned and raised."""
+    text = inspect.getdoc(thing) or ""
+    found = dict(re.findall(r"(?:^|\n\n)(\w+)\n-{3,}\n(.*?)(?=\n\n\w+\n-{3,}\n|$)", text, re.DOTALL))
+    entries = {
+        name: re.findall(r"^(\S.*)\n((?:    .*(?:\n|$))+)", section, re.MULTILINE) for name, section in found.items()
+    }
+
+    def lines(name: str, before: str = "") -> Iterator[str]:
+        for term, meaning in entries.get(name, ()):
+            terms = term if name == "Returns" else ", ".join(f"`{part}`" for part in term.split(", "))
+            yield f"- {before}{terms}: {_markdown(re.sub(chr(10) + ' *', ' ', meaning.strip()))}"
+
+    return "\n".join([*lines("Parameters"), *lines("Returns", "returns "), *lines("Raises", "raises ")])
 
 
 def _example(thing: Any) -> str:
@@ -341,7 +362,8 @@ def _public_functions() -> dict[str, Callable[..., Any]]:
 
 def _callable(name: str, function: Any, heading: str) -> str:
     return (
-        f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n{_said(function, None)}{_example(function)}"
+        f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n"
+        f"{_said(function, None)}\n\n{_sections(function)}{_example(function)}"
     )
 
 
@@ -376,6 +398,17 @@ def _members(cls: type) -> Callable[[], str]:
             yield f"`{shown}`", _said(told, None).replace("\n\n", " ")
 
     return lambda: f"{_said(cls, None)}{_example(cls)}\n\n{_table(('member', 'meaning'), rows())}"
+
+
+def _transformer() -> type:
+    """The class for scikit-learn, loaded without it: its own docstrings are printed, and loading takes half the time."""
+    if "sklearn" in sys.modules:
+        return shoal.Anonymizer
+    _public_functions()  # everything else of shoal is loaded, and stays
+    names = ("sklearn", "sklearn.base", "sklearn.utils", "sklearn.utils.validation")
+    stubs = {name: mock.MagicMock(BaseEstimator=object, TransformerMixin=type("Mixin", (), {})) for name in names}
+    with mock.patch.dict(sys.modules, stubs):
+        return importlib.import_module("shoal.transformer").Anonymizer
 
 
 def _is_property(member: Any) -> bool:
@@ -441,7 +474,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "results": _results,
     "Release": _members(shoal.Release),
     "Policy": _members(Policy),
-    "Anonymizer": _members(shoal.Anonymizer),
+    "Anonymizer": _members(_transformer()),
     "errors": _errors,
 }
 
@@ -450,7 +483,7 @@ VERSION = shoal.__version__
 if __name__ == "__main__":
     for name, text in texts().items():
         (HERE / name).write_text(text, encoding="utf-8")
-    for page in HERE.glob("*.md"):
+    for page in HERE.glob("*.md") if "--steps" in sys.argv else ():
         shown = page.read_text(encoding="utf-8")
         if (now := STEP.sub(lambda found: step(found[1], printed(found[1])), shown)) != shown:
             page.write_text(now, encoding="utf-8")

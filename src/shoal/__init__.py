@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shoal.alternatives.frontier import frontier as frontier
     from shoal.alternatives.k_minimal import k_minimal as k_minimal
     from shoal.alternatives.recommend import explore as explore
+    from shoal.attacks.run import Intruder as Intruder
     from shoal.attacks.run import attack as attack
     from shoal.dp.asking import plan_query as plan_query
     from shoal.dp.asking import query as query
@@ -68,6 +69,7 @@ _HOME = {
     "EmptyTableError": "errors",
     "HierarchyError": "errors",
     "InfeasibleError": "errors",
+    "Intruder": "attacks.run",
     "Ledger": "dp.ledger",
     "MissingValueError": "errors",
     "OtherTableError": "errors",
@@ -120,6 +122,7 @@ __all__ = [
     "EmptyTableError",
     "HierarchyError",
     "InfeasibleError",
+    "Intruder",
     "Ledger",
     "MissingValueError",
     "OtherTableError",

@@ -61,14 +61,52 @@ def anonymize(
 ) -> Release:
     """Turn a table into a release that satisfies the policy, with the least information loss the algorithm finds.
 
-    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place; ``policy`` is a
-    Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns, and optionally
-    the ``sensitive`` ones, each of which then needs ``l`` different values in every class (distinct ℓ-diversity) or a
-    distribution within ``t`` of the whole (t-closeness). Columns that you do not name get the role that ``inspect``
-    proposes, and a note of the release says which; only those in ``plain`` are published as they are. Raises
-    InfeasibleError if no release satisfies the policy, and with ``strict`` PublicationError if one satisfies it but
-    must not be published. ``visits`` records the nodes of the lattice that the search evaluates.
+    Without a policy, give ``k`` and ``quasi``. Columns that you do not name get the role that ``inspect`` proposes, and
+    a note of the release says which.
 
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    k
+        The least number of people in every class, if there is no policy.
+    quasi
+        The columns that outsiders could link on, if there is no policy.
+    sensitive
+        The columns that nobody should learn, if there is no policy.
+    plain
+        The columns to publish as they are, if there is no policy.
+    l
+        The least number of different values of each sensitive column in every class (distinct ℓ-diversity).
+    t
+        The largest distance of a class's sensitive values from those of the whole (t-closeness).
+    strict
+        Refuse a release that satisfies the policy but must not be published.
+    progress
+        Called with the current task and the share of it that is done.
+    visits
+        Records the nodes of the lattice that the search evaluates.
+
+    Returns
+    -------
+    Release
+        The released rows, with verdicts, figures, findings and a certificate.
+
+    Raises
+    ------
+    InfeasibleError
+        If no release satisfies the policy.
+    PublicationError
+        With ``strict``, if the release must not be published.
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
@@ -196,12 +234,39 @@ def check(
 ) -> Verdicts:
     """Check whether a table satisfies a policy as it is; identifiers must have been removed.
 
-    Distributions are compared with the whole of ``original`` if it is given, otherwise with the table's own. Limits on
-    attacks need the original, because its people are attacked. With ``previous`` releases of the same people, the
-    policy must also hold for someone who has all of them; checking that needs the original. ``report`` is the path of
-    an HTML file that says what fails, where, and what to do, without a value from the table; ``force`` overwrites it.
-    With ``strict``, a table that must not be published raises PublicationError.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    original
+        The table that the release was made from: distributions are compared with it, and limits on attacks need it.
+    previous
+        Other releases of the same people: the policy must hold for someone who has all; needs ``original``.
+    report
+        The path of an HTML file that says what fails, where and what to do, without a value from the table.
+    strict
+        Refuse a table that must not be published.
+    force
+        Overwrite the report.
 
+    Returns
+    -------
+    Verdicts
+        A verdict for each requirement, findings, and whether the table may be published.
+
+    Raises
+    ------
+    PublicationError
+        With ``strict``, if the table must not be published.
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {
@@ -245,9 +310,37 @@ def measure(
 ) -> Figures:
     """Measure which requirements a table satisfies as it is: k, ℓ, t and related figures, and the risks.
 
-    ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population``, its figures are included.
-    ``missing`` lists texts that mean a missing value, as in a policy.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    quasi
+        The columns that outsiders could link on.
+    sensitive
+        The columns that nobody should learn.
+    l
+        The ℓ of ``recursive_c``.
+    distance
+        The distance of ``t``.
+    population
+        A table of the population that the records are from, whose figures are included.
+    missing
+        Texts that mean a missing value, as in a policy.
 
+    Returns
+    -------
+    Figures
+        The figures by name, as in ``figures["k"]``.
+
+    Raises
+    ------
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> figures = shoal.measure(people, quasi=["age"], sensitive=["disease"])

@@ -37,16 +37,25 @@ def test_who_knows_of_the_expensive_car_knows_the_income_of_the_man(found):
     risk = found.named("exclusion")
     assert (risk.successes, risk.control.successes, risk.bound) == (5, 3, None)
     # The car excludes 11; the other man, who has 11, is left with both.
-    named = shoal.attack(RELEASE, original=ORIGINAL, excluded={"income": ["11"]}, **ROLES).named("exclusion")
+    named = shoal.attack(
+        RELEASE, original=ORIGINAL, intruder=shoal.Intruder(excluded={"income": ["11"]}), **ROLES
+    ).named("exclusion")
     assert named.successes == 4
     men = ORIGINAL.slice(3, 2)
-    assert shoal.attack(RELEASE, original=men, excluded={"income": ["11"]}, **ROLES).named("exclusion").successes == 1
+    assert (
+        shoal.attack(RELEASE, original=men, intruder=shoal.Intruder(excluded={"income": ["11"]}), **ROLES)
+        .named("exclusion")
+        .successes
+        == 1
+    )
 
 
 def test_two_excluded_values_are_not_enough_for_the_four_women_but_three_are(found):
     for excludes, successes in ((1, 5), (2, 5), (3, 9)):
         assert (
-            shoal.attack(RELEASE, original=ORIGINAL, excludes=excludes, **ROLES).named("exclusion").successes
+            shoal.attack(RELEASE, original=ORIGINAL, intruder=shoal.Intruder(excludes=excludes), **ROLES)
+            .named("exclusion")
+            .successes
             == successes
         )
 
@@ -118,8 +127,18 @@ def test_bob_has_a_low_income_though_his_class_has_three():
 def test_the_other_two_classes_are_mixed():
     found = shoal.attack(SALARIES, quasi=["zip", "age"], sensitive=["income"])
     assert found.named("similarity").successes == 3
-    assert shoal.attack(SALARIES, quasi=["zip", "age"], sensitive=["income"], within=0.2).named("similarity").share == 0
-    assert shoal.attack(SALARIES, quasi=["zip", "age"], sensitive=["income"], within=0.7).named("similarity").share == 1
+    assert (
+        shoal.attack(SALARIES, quasi=["zip", "age"], sensitive=["income"], intruder=shoal.Intruder(within=0.2))
+        .named("similarity")
+        .share
+        == 0
+    )
+    assert (
+        shoal.attack(SALARIES, quasi=["zip", "age"], sensitive=["income"], intruder=shoal.Intruder(within=0.7))
+        .named("similarity")
+        .share
+        == 1
+    )
 
 
 # ── Twelve medical records ──────────────────────────────────────────────────────────────────────────────────

@@ -1,15 +1,17 @@
-"""Every public name says what it is, and its Example runs as it is printed."""
+"""If these fail, help() and editors say too little of a public name, or show an example that does not run."""
 
 from __future__ import annotations
 
 import doctest
 import inspect
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import shoal
-from shoal import errors
+from shoal import errors, testing
 
 NAMES = [name for name in shoal.__all__ if name != "Data"]  # a union of types
 WITH_EXAMPLE = [name for name in NAMES if name == "ShoalError" or not hasattr(errors, name)]  # the base stands for all
@@ -19,6 +21,32 @@ WITH_EXAMPLE = [name for name in NAMES if name == "ShoalError" or not hasattr(er
 def test_a_public_name_says_what_it_is(name: str) -> None:
     first, _, _ = (inspect.getdoc(getattr(shoal, name)) or "").partition("\n")
     assert len(first.split()) > 3
+
+
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(shoal, name))]
+CHECKS = [getattr(testing, name) for name in dir(testing) if name.startswith("check_")]
+
+
+def sections(text: str) -> dict[str, list[tuple[str, str]]]:
+    """The sections of a docstring in numpydoc's form: each name with what is said of it."""
+    parts = re.split(r"\n\n(\w+)\n-{3,}\n", f"\n\n{text}")
+    return {
+        title: re.findall(r"^(\S.*)\n((?:    \S.*(?:\n|$))+)", body, re.MULTILINE)
+        for title, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+@pytest.mark.parametrize("function", [*(getattr(shoal, name) for name in FUNCTIONS), *CHECKS])
+def test_a_public_function_says_each_of_its_parameters(function: Callable[..., object]) -> None:
+    signature = inspect.signature(function)
+    found = sections(inspect.getdoc(function) or "")
+    told = [name for names, _ in found["Parameters"] for name in names.split(", ")]
+    assert told == list(signature.parameters)
+    assert all(parameter.annotation is not inspect.Parameter.empty for parameter in signature.parameters.values())
+    assert not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    returned = {"Returns"} if signature.return_annotation not in ("None", None) else set()
+    assert {"Parameters", "Raises", "Examples", *returned} == set(found)
+    assert all(found[title] for title in {"Parameters", "Raises", *returned})
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLE)

@@ -98,11 +98,37 @@ def compare(
 ) -> Comparison:
     """Run several algorithms on the same problem; all of them where none is named. Writes nothing.
 
-    Where none is named, ``purposes`` has what ``inspect`` would ask for: ``optimal`` for tables, and for analysis
-    ``local`` with numbers and dates as ranges and other values as sets, unless the policy says what cells are.
-    With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
-    ``each`` is called with every entry as soon as it is found.
+    Where none is named, ``purposes`` has what ``inspect`` would propose for tables and for analysis.
 
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    algorithms
+        The names of the algorithms; by default all.
+    utility
+        Apply every answer, and compare random counting queries on release and original.
+    progress
+        Called with the current task and the share of it that is done.
+    each
+        Called with every entry as soon as it is ready.
+
+    Returns
+    -------
+    Comparison
+        One entry for each algorithm: loss, classes, suppressed records, time, or why it found nothing.
+
+    Raises
+    ------
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

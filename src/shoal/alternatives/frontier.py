@@ -113,8 +113,37 @@ def frontier(
 ) -> Frontier:
     """Solve the policy for every combination of the given values; what is not given stays as the policy has it.
 
-    A parameter replaces that of every requirement that has one.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    k
+        Values of k, for every requirement that has one.
+    l
+        Values of ℓ, for every requirement that has one.
+    t
+        Values of t, for every requirement that has one.
+    max_suppression
+        Shares of records that may be suppressed.
+    progress
+        Called with the current task and the share of it that is done.
 
+    Returns
+    -------
+    Frontier
+        A point for each combination: what it loses, its risk, or that it is infeasible.
+
+    Raises
+    ------
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

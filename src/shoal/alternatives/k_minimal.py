@@ -10,11 +10,30 @@ from shoal.search.problem import Problem
 
 
 def k_minimal(data: Data, policy: PolicySource) -> list[Minimal]:
-    """All generalizations that keep the policy and lie above no other that does, the lowest first.
+    """List all generalizations that keep the policy and lie above no other that does, the lowest first.
 
-    Each has its distance vector, absolute and relative distance, classes and suppressed records, by which
-    ``shoal.search.full_domain.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
 
+    Returns
+    -------
+    list of Minimal
+        Each with its distance vector, absolute and relative distance, classes and suppressed records, by which
+        ``shoal.search.full_domain.k_minimal.preferred`` chooses.
+
+    Raises
+    ------
+    PolicyError
+        If verdicts are not monotone.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

@@ -80,12 +80,41 @@ def explore(
     progress: Progress = silent,
     each: Callable[[Point], None] | None = None,
 ) -> Exploration:
-    """Solve the policy for other parameters; ``swept`` names them, else those it has are varied.
+    """Solve the policy for other parameters, and recommend one of the solutions.
 
-    A ``tolerable`` risk, or the ``sensitivity`` of the data, decides what is recommended; without either there is a
-    recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
-    ``swept`` names it, for more suppression. ``each`` is called with every point as soon as it is solved.
+    No recommendation has a smaller ℓ or a larger t than the policy, nor, unless ``swept`` names it, more suppression.
 
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    swept
+        For each parameter to vary, its values; by default those that the policy has are varied.
+    sensitivity
+        How sensitive the data are, which decides the tolerable risk; by default one recommendation for each.
+    tolerable
+        The largest risk that is tolerable.
+    progress
+        Called with the current task and the share of it that is done.
+    each
+        Called with every point as soon as it is solved.
+
+    Returns
+    -------
+    Exploration
+        The solved points, and which of them is recommended.
+
+    Raises
+    ------
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

@@ -40,14 +40,43 @@ from shoal.text.figures import quoted_names
 from shoal.text.log import log
 
 
-@dataclass(frozen=True)
-class Knowledge:
-    """What the intruder can do besides reading the release."""
+@dataclass(frozen=True, eq=False)
+class Intruder:
+    """What an intruder knows and has besides the release.
 
-    excludes: int = 1  # values that can be ruled out for a person
-    excluded: Mapping[str, Sequence[str]] | None = None  # or, per sensitive column, which
-    level: int = 1  # of a sensitive column's hierarchy, on which values mean the same
-    within: float = 0.25  # numbers that mean the same lie within this share of the range
+    Parameters
+    ----------
+    knows
+        The quasi-identifiers that the intruder knows of people; all of them when left out.
+    register
+        A table of people with names, who are linked instead of the people of the original.
+    previous
+        An earlier release of the same people.
+    excludes
+        How many sensitive values the intruder can rule out for a person.
+    excluded
+        Or, for each sensitive column, which values.
+    level
+        The level of a sensitive column's hierarchy on which values mean the same.
+    within
+        The share of a range within which numbers mean the same.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "zip": [1, 1, 2, 2]})
+    >>> neighbour = shoal.Intruder(knows=["zip"])
+    >>> shoal.attack(people, quasi=["age", "zip"], intruder=neighbour).named("identity linking").share
+    0.5
+    """
+
+    knows: Sequence[str] = ()
+    register: Data | None = None
+    previous: Data | Released | None = None
+    excludes: int = 1
+    excluded: Mapping[str, Sequence[str]] | None = None
+    level: int = 1
+    within: float = 0.25
 
 
 def attack(
@@ -57,32 +86,50 @@ def attack(
     policy: PolicySource | None = None,
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
-    register: Data | None = None,
-    known: Sequence[str] = (),
+    intruder: Intruder | None = None,
     control: Data | None = None,
-    previous: Data | Released | None = None,
     id: str | None = None,
-    excludes: int = 1,
-    excluded: Mapping[str, Sequence[str]] | None = None,
-    level: int = 1,
-    within: float = 0.25,
     sample: int | None = 10_000,
     seed: int = 0,
 ) -> Attacks:
     """Attack a release, or any table, as an intruder would.
 
-    ``release`` is what ``shoal.anonymize`` returned, or a path or frame, also from another tool. ``original`` is the
-    table it was made from: its people are attacked, and its values are the truth. Without it the rows of the table
-    attack themselves, as when raw data are judged. Roles come from ``policy``, or from ``quasi`` and ``sensitive``.
+    Parameters
+    ----------
+    release
+        What ``shoal.anonymize`` returned, or a path or frame, also from another tool.
+    original
+        The table that it was made from: its people are attacked, and its values are the truth. Without it the rows of
+        the table attack themselves, as when raw data are judged.
+    policy
+        A policy that names quasi-identifiers, sensitive columns and hierarchies.
+    quasi, sensitive
+        The columns with these roles, if there is no policy.
+    intruder
+        What the intruder knows and has; by default all quasi-identifiers of everybody.
+    control
+        People who are not in the release: what can be said of them, the release did not disclose.
+    id
+        A column of release and original that identifies people, read by the referee alone.
+    sample
+        How many people are attacked at most, drawn at random; None for all.
+    seed
+        Repeats what is drawn.
 
-    ``register``: people with names, who are linked instead; ``known``: the columns that the intruder knows, all quasi
-    columns when left out; ``control``: people who are not in the release; ``previous``: an earlier release of the
-    same people; ``id``: a column of release and original that tells whose record is whose, read by the referee alone.
-    ``sample``: how many people are attacked at most, drawn at random with ``seed``; None for all.
+    Returns
+    -------
+    Attacks
+        The risks, one for each attack and sensitive column, what was left out, and notes for the reader.
 
-    ``excludes``, or ``excluded`` per sensitive column, is what background knowledge rules out; values mean the same
-    on ``level`` of a sensitive column's hierarchy, or as numbers ``within`` a share of the range.
+    Raises
+    ------
+    PolicyError
+        If no quasi-identifier is named, or a column that the intruder knows is none.
+    DataError
+        If a column does not exist, ``id`` is not unique, or a number is out of its range.
 
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> found = shoal.attack(people, quasi=["age"], sensitive=["disease"])
@@ -90,9 +137,9 @@ def attack(
     [('singling out', 4.0, 4), ('identity linking', 4.0, 4)]
     """
     asked = None if policy is None else policy_of(policy)
+    intruder = intruder or Intruder()
     target = _opened(release, original, asked, quasi, sensitive)
-    on = _known(target, known)
-    knows = Knowledge(excludes, excluded, level, within)
+    on = _known(target, intruder.knows)
     if id is not None and target.original is None:
         raise PolicyError(
             "id: identifies people in release and original, but there is no original",
@@ -100,9 +147,9 @@ def attack(
         )
     if sample is not None and sample < 1:
         raise DataError("sample: must be at least 1")
-    if excludes < 1:
+    if intruder.excludes < 1:
         raise DataError("excludes: must be at least 1")
-    found = _Session(target, on, knows, id, sample, seed).run(register, control, previous)
+    found = _Session(target, on, intruder, id, sample, seed).run(control)
     log.info("attack: %d attacks run, %d skipped", len(tuple(found)), len(found.left_out))
     return found
 
@@ -139,7 +186,7 @@ def attack_everybody(rows: Rows | Query | Groups, original: Data, policy: Policy
     ordered = ordered and isinstance(rows, Rows)
     sources = rows.sources if isinstance(rows, Rows) else None  # only the referee may know
     target = _Target(table, truth, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
-    return _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
+    return _Session(target, policy.quasi, Intruder(), None, None, policy.release.seed).run(None)
 
 
 def _opened(
@@ -235,7 +282,7 @@ def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[Lo
 def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:
     if strange := [name for name in known if name not in target.quasi]:
         raise PolicyError(
-            f"known: {quoted_names(strange)} is not a quasi-identifier",
+            f"knows: {quoted_names(strange)} is not a quasi-identifier",
             f"quasi-identifiers: {', '.join(map(repr, target.quasi))}",
         )
     return tuple(dict.fromkeys(known)) or target.quasi
@@ -250,14 +297,14 @@ class _Session:
 
     target: _Target
     on: tuple[str, ...]
-    knows: Knowledge
+    intruder: Intruder
     id: str | None
     sample: int | None
     seed: int
 
     @reading_once()
-    def run(self, register: Data | None, control: Data | None, previous: Data | Released | None) -> Attacks:
-        target = self.target
+    def run(self, control: Data | None) -> Attacks:
+        target, register, previous = self.target, self.intruder.register, self.intruder.previous
         everybody = target.people
         rows = self._drawn(everybody.num_rows)
         people = everybody if rows is None else everybody.take(pa.array(rows))
@@ -437,7 +484,7 @@ class _Session:
         table = _people(data, [*self.on, *self.target.sensitive], self.target.policy)[0].table
         if absent := [name for name in self.on if name not in table.column_names]:
             raise PolicyError(
-                f"the {what} has no column {quoted_names(absent)}", "list the columns that it shares in known"
+                f"the {what} has no column {quoted_names(absent)}", "list the columns that it shares in knows"
             )
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
@@ -482,7 +529,7 @@ class _Session:
         return unsorted_matching(seen, gone=gone, seed=self.seed)
 
     def _attributes(self, found: Secret, outside: Secret | None, risks: list[Risk], left_out: list[str]) -> None:
-        knows = self.knows
+        knows = self.intruder
         named = tuple((knows.excluded or {}).get(found.column, ()))
         risks += [
             homogeneity(found, outside),

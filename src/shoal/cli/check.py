@@ -1,6 +1,6 @@
 """``shoal check``, ``shoal attack`` and ``shoal verify``: judge a table or a release; the exit code is the verdict."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -85,7 +85,7 @@ class KnowledgeOptions:
     register: Annotated[
         Path | None, typer.Option(help="A register of people with names, linked instead of those of the original.")
     ] = None
-    known: Annotated[
+    knows: Annotated[
         str | None,
         typer.Option(help="Quasi-identifiers that the intruder knows, as in age,zip; by default all."),
     ] = None
@@ -120,6 +120,7 @@ def attack(
 ) -> None:
     """Attack a release: link, infer, intersect; exit 1 if a measured limit is exceeded, 2 if undetermined."""
     with loading():
+        from shoal.attacks.run import Intruder
         from shoal.attacks.run import attack as run
         from shoal.cli.terminal.verdicts import show_attacks
         from shoal.engines.opening import engine_of
@@ -129,9 +130,21 @@ def attack(
     with printing.progress() as progress:
         engine = engine_of(release, separator=separator, encoding=encoding, header=header)
         progress("attacking", 0)
-        known = [name.strip() for name in knowledge.known.split(",")] if knowledge.known else ()
-        given = asdict(knowledge) | {"known": known, "sample": knowledge.sample or None}
-        found = run(engine, original=original, policy=asked, **given)
+        intruder = Intruder(
+            knows=[name.strip() for name in knowledge.knows.split(",")] if knowledge.knows else (),
+            register=knowledge.register,
+            previous=knowledge.previous,
+            excludes=knowledge.excludes,
+        )
+        found = run(
+            engine,
+            original=original,
+            policy=asked,
+            intruder=intruder,
+            control=knowledge.control,
+            id=knowledge.id,
+            sample=knowledge.sample or None,
+        )
     limits = [limit.judge(found, "" if original else "needs the original") for limit in asked.limits]
     exceeded = [verdict.asked for verdict in limits if verdict.outcome == "fails"]
     told = {"exceeded": exceeded, "limits": [verdict.as_dict() for verdict in limits]}

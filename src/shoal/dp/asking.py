@@ -43,13 +43,92 @@ def query(
     *,
     budget: Budget | Mapping[str, Any] | str,
     ledger: Ledger | str | Path | None = None,
-    **asked: Any,
+    count: bool = False,
+    persons: bool = False,
+    sum: Sequence[str] = (),
+    mean: Sequence[str] = (),
+    histogram: Sequence[str] = (),
+    table: Sequence[Sequence[str]] = (),
+    quantile: Mapping[str, Sequence[float]] | None = None,
+    regression: Mapping[str, Sequence[str]] | None = None,
+    records_per_person: int | None = None,
+    by: Sequence[str] = (),
+    bounds: Mapping[str, Sequence[Any]] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    bins: Mapping[str, int | Sequence[Any]] | None = None,
+    granularity: Mapping[str, Any] | None = None,
+    entity: str | None = None,
+    contributions: int = 1,
+    people: int | None = None,
+    confidence: float = 0.95,
+    policy: Policy | None = None,
 ) -> Answers:
     """Answer queries about a table with differential privacy: the answers hardly depend on any one person.
 
-    ``asked`` are the arguments of ``plan_query``, which tells beforehand how exact the answers will be. What ``budget``
-    names is spent and written to the ``ledger`` before noise is drawn; a ledger that cannot bear it refuses.
+    The budget is spent and written to the ledger before noise is drawn; ``plan_query``, which takes the same arguments,
+    tells beforehand how exact the answers will be.
 
+    Parameters
+    ----------
+    data
+        A path, a data frame, an Arrow or Ibis table, or an open engine.
+    budget
+        What may be spent, for instance ``"epsilon=1"`` or ``"rho=0.1"``; with ``delta`` if keys are unknown.
+    ledger
+        The file that adds up what was spent on the same people; a ledger that cannot bear the budget refuses.
+    count
+        Count the records.
+    persons
+        Count the people; needs ``entity``.
+    sum, mean
+        Columns of numbers, each with ``bounds``.
+    histogram
+        Columns whose values are counted.
+    table
+        Lists of columns whose combinations of values are counted.
+    quantile
+        For each column, the shares below the wanted quantiles.
+    regression
+        For each column to explain, the columns that explain it.
+    records_per_person
+        A number n: count the people with 1, …, n and more records; needs ``entity``.
+    by
+        Columns to group by. Keys without ``categories`` are unknown: shown if enough people have them.
+    bounds
+        For each column of numbers, the lowest and the highest value, from public knowledge.
+    categories
+        For each column, its possible values, from public knowledge.
+    bins
+        For each column of numbers, the edges of its bins, or the number of bins within ``bounds``.
+    granularity
+        For each column of numbers, the unit in which its values are added up.
+    entity
+        The column that identifies people.
+    contributions
+        The most records that are used of one person.
+    people
+        The public number of people, which a large ``delta`` is compared with.
+    confidence
+        The confidence of the intervals.
+    policy
+        Says which values are missing and how decimals are written.
+
+    Returns
+    -------
+    Answers
+        The noisy answers with confidence intervals, what they cost and what the ledger has left.
+
+    Raises
+    ------
+    PolicyError
+        If nothing is asked for, or a column lacks the public bounds, categories or bins that it needs.
+    BudgetError
+        If the ledger cannot bear the budget, or the budget needs a delta, or would waste one.
+    DataError
+        If a column does not exist or has values of another kind.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> patients = pa.table({"age": [31, 34, 58, 61, 64] * 200, "ward": ["A", "A", "B", "B", "B"] * 200})
     >>> answers = shoal.query(
@@ -64,7 +143,28 @@ def query(
     >>> sorted({answer.ask for answer in answers}), len(answers)
     (['count', 'mean of age'], 4)
     """
-    return _query(_opened(data, budget, ledger, asked))
+    request = _AskedOf(
+        count=count,
+        persons=persons,
+        sum=sum,
+        mean=mean,
+        histogram=histogram,
+        table=table,
+        quantile=quantile,
+        regression=regression,
+        records_per_person=records_per_person,
+        by=by,
+        bounds=bounds,
+        categories=categories,
+        bins=bins,
+        granularity=granularity,
+        entity=entity,
+        contributions=contributions,
+        people=people,
+        confidence=confidence,
+        policy=policy,
+    )
+    return _query(_opened(data, budget, ledger, request))
 
 
 def plan_query(
@@ -72,25 +172,116 @@ def plan_query(
     *,
     budget: Budget | Mapping[str, Any] | str,
     ledger: Ledger | str | Path | None = None,
-    **asked: Any,
+    count: bool = False,
+    persons: bool = False,
+    sum: Sequence[str] = (),
+    mean: Sequence[str] = (),
+    histogram: Sequence[str] = (),
+    table: Sequence[Sequence[str]] = (),
+    quantile: Mapping[str, Sequence[float]] | None = None,
+    regression: Mapping[str, Sequence[str]] | None = None,
+    records_per_person: int | None = None,
+    by: Sequence[str] = (),
+    bounds: Mapping[str, Sequence[Any]] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    bins: Mapping[str, int | Sequence[Any]] | None = None,
+    granularity: Mapping[str, Any] | None = None,
+    entity: str | None = None,
+    contributions: int = 1,
+    people: int | None = None,
+    confidence: float = 0.95,
+    policy: Policy | None = None,
 ) -> QueryPlan:
     """Tell how exact the answers of ``query`` will be, without reading a value of the data and without spending.
 
-    What is asked: ``count``, ``persons`` (true or false), ``sum``, ``mean``, ``histogram`` (columns), ``table``
-    (lists of columns), ``quantile`` (column to shares), ``regression`` (column to explain, to its features),
-    ``records_per_person`` (a number n: how many people have 1, …, n and more records). What is known publicly:
-    ``bounds`` (column to lowest and highest value), ``categories`` (column to its values), ``bins`` (column to edges,
-    or a number of bins), ``granularity`` (column to the unit of sums). ``by``: columns to group by; keys without
-    categories are unknown, and shown if enough people have them, which needs a ``delta``. ``entity``: the column that
-    identifies people, with at most ``contributions`` records each. ``people``: their public number, for a large
-    ``delta``. ``confidence`` of the intervals, ``policy`` for missing values and decimal marks.
+    Parameters
+    ----------
+    data
+        A path, a data frame, an Arrow or Ibis table, or an open engine.
+    budget
+        What may be spent, for instance ``"epsilon=1"`` or ``"rho=0.1"``; with ``delta`` if keys are unknown.
+    ledger
+        The file that adds up what was spent on the same people; a ledger that cannot bear the budget refuses.
+    count
+        Count the records.
+    persons
+        Count the people; needs ``entity``.
+    sum, mean
+        Columns of numbers, each with ``bounds``.
+    histogram
+        Columns whose values are counted.
+    table
+        Lists of columns whose combinations of values are counted.
+    quantile
+        For each column, the shares below the wanted quantiles.
+    regression
+        For each column to explain, the columns that explain it.
+    records_per_person
+        A number n: count the people with 1, …, n and more records; needs ``entity``.
+    by
+        Columns to group by. Keys without ``categories`` are unknown: shown if enough people have them.
+    bounds
+        For each column of numbers, the lowest and the highest value, from public knowledge.
+    categories
+        For each column, its possible values, from public knowledge.
+    bins
+        For each column of numbers, the edges of its bins, or the number of bins within ``bounds``.
+    granularity
+        For each column of numbers, the unit in which its values are added up.
+    entity
+        The column that identifies people.
+    contributions
+        The most records that are used of one person.
+    people
+        The public number of people, which a large ``delta`` is compared with.
+    confidence
+        The confidence of the intervals.
+    policy
+        Says which values are missing and how decimals are written.
 
+    Returns
+    -------
+    QueryPlan
+        For each answer its noise, the half width of its interval and its cost.
+
+    Raises
+    ------
+    PolicyError
+        If nothing is asked for, or a column lacks the public bounds, categories or bins that it needs.
+    BudgetError
+        If the ledger cannot bear the budget, or the budget needs a delta, or would waste one.
+    DataError
+        If a column does not exist or has values of another kind.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> plan = shoal.plan_query(pa.table({"age": [31, 34]}), budget="epsilon=0.5", count=True)
     >>> plan.pieces[0].noise, plan.pieces[0].width
     ('discrete Laplace, scale 2', 6.0)
     """
-    return _opened(data, budget, ledger, asked).plan()
+    request = _AskedOf(
+        count=count,
+        persons=persons,
+        sum=sum,
+        mean=mean,
+        histogram=histogram,
+        table=table,
+        quantile=quantile,
+        regression=regression,
+        records_per_person=records_per_person,
+        by=by,
+        bounds=bounds,
+        categories=categories,
+        bins=bins,
+        granularity=granularity,
+        entity=entity,
+        contributions=contributions,
+        people=people,
+        confidence=confidence,
+        policy=policy,
+    )
+    return _opened(data, budget, ledger, request).plan()
 
 
 @dataclass(frozen=True)
@@ -203,15 +394,15 @@ def _answered(
 # ── checked before a value is read ──────────────────────────────────────────────────────────────────────────
 
 
-def _opened(data: Data | Engine, budget: Any, ledger: Any, asked: Mapping[str, Any]) -> Prepared:
-    unknown = sorted(set(asked) - set(_AskedOf.__dataclass_fields__))
-    if unknown:
-        raise TypeError(f"query has no argument {', '.join(unknown)}")
-    given = _AskedOf(**asked)
-    found = Budget.of(budget)
+def _opened(
+    data: Data | Engine,
+    budget: Budget | Mapping[str, Any] | str,
+    ledger: Ledger | str | Path | None,
+    request: _AskedOf,
+) -> Prepared:
     if ledger is not None and not isinstance(ledger, Ledger):
         ledger = Ledger(ledger)
-    return given.prepared(data, found, ledger)
+    return request.prepared(data, Budget.of(budget), ledger)
 
 
 @dataclass(frozen=True)

@@ -85,14 +85,66 @@ def synthesize(
     ledger: Ledger | str | Path | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    **asked: Any,
+    columns: Sequence[str] = (),
+    pairs: Sequence[Sequence[str]] | None = None,
+    bounds: Mapping[str, Sequence[Any]] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    bins: Mapping[str, int | Sequence[Any]] | None = None,
+    entity: str | None = None,
+    contributions: int = 1,
+    confidence: float = 0.95,
+    policy: Policy | None = None,
 ) -> SyntheticTable:
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns.
 
-    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, at least one, or ``rows``.
-    ``seed`` repeats only how rows are drawn from the noisy counts: the noise comes from a secure source and is never
-    the same.
+    Parameters
+    ----------
+    data
+        A path, a data frame, an Arrow or Ibis table, or an open engine.
+    budget
+        What may be spent, for instance ``"epsilon=1"`` or ``"rho=0.1"``.
+    ledger
+        The file that adds up what was spent on the same people; a ledger that cannot bear the budget refuses.
+    rows
+        How many rows to draw; by default as many as the noisy counts say, at least one.
+    seed
+        Repeats how rows are drawn from the noisy counts; the noise comes from a secure source and never repeats.
+    columns
+        The columns of the synthetic table, each with ``categories`` or ``bins``.
+    pairs
+        The pairs of columns to count, without circles; by default those that depend most on each other are chosen
+        privately, and a third of the budget goes to columns, choice and pairs each.
+    bounds
+        For each column of numbers, the lowest and the highest value, from public knowledge.
+    categories
+        For each column, its possible values, from public knowledge; a ``policy`` with hierarchies may say them.
+    bins
+        For each column of numbers, the edges of its bins, or the number of bins within ``bounds``.
+    entity
+        The column that identifies people.
+    contributions
+        The most records that are used of one person.
+    confidence
+        The confidence of the widths in the plan.
+    policy
+        Says which values are missing, how decimals are written, and the values of columns with a hierarchy.
 
+    Returns
+    -------
+    SyntheticTable
+        The rows, the pairs of columns whose counts they follow, and what they cost.
+
+    Raises
+    ------
+    PolicyError
+        If a column lacks public categories or bins, or the pairs close a circle.
+    BudgetError
+        If the ledger cannot bear the budget, or the budget has a delta, which would be wasted.
+    DataError
+        If a column does not exist or has values of another kind.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> patients = pa.table({"age": [31, 34, 58, 61, 64] * 200, "ward": ["A", "A", "B", "B", "B"] * 200})
     >>> made = shoal.synthesize(
@@ -108,7 +160,18 @@ def synthesize(
     """
     if rows is not None and not 1 <= rows <= MOST_ROWS:
         raise PolicyError(f"rows must be between 1 and {MOST_ROWS:,}")
-    return _asked_of(asked).prepared(data, Budget.of(budget), _ledger(ledger)).run(rows, seed)
+    request = _Wanted(
+        columns=columns,
+        pairs=pairs,
+        bounds=bounds,
+        categories=categories,
+        bins=bins,
+        entity=entity,
+        contributions=contributions,
+        confidence=confidence,
+        policy=policy,
+    )
+    return request.prepared(data, Budget.of(budget), _ledger(ledger)).run(rows, seed)
 
 
 def plan_synthesis(
@@ -116,16 +179,62 @@ def plan_synthesis(
     *,
     budget: Budget | Mapping[str, Any] | str,
     ledger: Ledger | str | Path | None = None,
-    **asked: Any,
+    columns: Sequence[str] = (),
+    pairs: Sequence[Sequence[str]] | None = None,
+    bounds: Mapping[str, Sequence[Any]] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    bins: Mapping[str, int | Sequence[Any]] | None = None,
+    entity: str | None = None,
+    contributions: int = 1,
+    confidence: float = 0.95,
+    policy: Policy | None = None,
 ) -> QueryPlan:
     """Tell how exact the counts behind a synthetic table will be; no value is read and nothing is spent.
 
-    ``columns``: those of the synthetic table, each with ``categories`` (its values) or ``bins`` (edges, or a number of
-    bins within ``bounds``), from public knowledge or from the hierarchies of a ``policy``. ``pairs``: which pairs of
-    columns to count, without circles; by default those that depend most on each other are chosen privately, and a
-    third of the budget goes to columns, choice and pairs each. ``entity``: the column that identifies people, with at
-    most ``contributions`` records each. ``confidence`` of the widths.
+    Parameters
+    ----------
+    data
+        A path, a data frame, an Arrow or Ibis table, or an open engine.
+    budget
+        What may be spent, for instance ``"epsilon=1"`` or ``"rho=0.1"``.
+    ledger
+        The file that adds up what was spent on the same people; a ledger that cannot bear the budget refuses.
+    columns
+        The columns of the synthetic table, each with ``categories`` or ``bins``.
+    pairs
+        The pairs of columns to count, without circles; by default those that depend most on each other are chosen
+        privately, and a third of the budget goes to columns, choice and pairs each.
+    bounds
+        For each column of numbers, the lowest and the highest value, from public knowledge.
+    categories
+        For each column, its possible values, from public knowledge; a ``policy`` with hierarchies may say them.
+    bins
+        For each column of numbers, the edges of its bins, or the number of bins within ``bounds``.
+    entity
+        The column that identifies people.
+    contributions
+        The most records that are used of one person.
+    confidence
+        The confidence of the widths in the plan.
+    policy
+        Says which values are missing, how decimals are written, and the values of columns with a hierarchy.
 
+    Returns
+    -------
+    QueryPlan
+        For each count its noise, the half width of its interval and its cost.
+
+    Raises
+    ------
+    PolicyError
+        If a column lacks public categories or bins, or the pairs close a circle.
+    BudgetError
+        If the ledger cannot bear the budget, or the budget has a delta, which would be wasted.
+    DataError
+        If a column does not exist or has values of another kind.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> table = pa.table({"sex": ["f"], "ward": ["A"]})
     >>> known = {"sex": ["f", "m"], "ward": ["A", "B"]}
@@ -133,17 +242,22 @@ def plan_synthesis(
     >>> [(piece.ask, piece.cost) for piece in plan.pieces]
     [('histogram of sex', '0.5'), ('histogram of ward', '0.5'), ('choice of 1 pairs', '1'), ('1 pairs', '1')]
     """
-    return _asked_of(asked).prepared(data, Budget.of(budget), _ledger(ledger)).plan()
+    request = _Wanted(
+        columns=columns,
+        pairs=pairs,
+        bounds=bounds,
+        categories=categories,
+        bins=bins,
+        entity=entity,
+        contributions=contributions,
+        confidence=confidence,
+        policy=policy,
+    )
+    return request.prepared(data, Budget.of(budget), _ledger(ledger)).plan()
 
 
 def _ledger(given: Ledger | str | Path | None) -> Ledger | None:
     return given if given is None or isinstance(given, Ledger) else Ledger(given)
-
-
-def _asked_of(asked: Mapping[str, Any]) -> _Wanted:
-    if unknown := sorted(set(asked) - set(_Wanted.__dataclass_fields__)):
-        raise TypeError(f"synthesize has no argument {', '.join(unknown)}")
-    return _Wanted(**asked)
 
 
 @dataclass(frozen=True)

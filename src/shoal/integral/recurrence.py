@@ -133,13 +133,54 @@ def integral_privacy(
 ) -> list[IntegralResult]:
     """Find a result that many different databases generate: one per group of ``by``, or one for the whole table.
 
-    ``statistic`` is mean, median, sum, variance, count, regression or tree; ``on`` are the columns that explain
-    ``column``. Results are rounded to multiples of ``step``; for a tree, numbers are cut at them. Every person
-    (``entity``, or every record) is in each of the ``subsets`` with probability ``share``. A result qualifies if at
-    least ``k`` subsets generate it, nobody is in more than ``max_share`` of them, nobody is left out by more, and it
-    does not tell the value of everybody. With the table ``after`` a change, it is told how the change shows in both
-    results.
+    A result qualifies if at least ``k`` subsets generate it, nobody is in more than ``max_share`` of them, nobody is
+    left out by more, and it does not tell the value of everybody.
 
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    statistic
+        One of mean, median, sum, variance, count, regression or tree.
+    column
+        The column that the statistic is about.
+    step
+        Results are rounded to multiples of it; for a tree, numbers are cut at them.
+    on
+        The columns that explain ``column``, for a regression or a tree.
+    by
+        The column to group by.
+    entity
+        The column that identifies persons; without it, every record is a person.
+    k
+        The least number of subsets that generate the result.
+    subsets
+        How many random subsets are tried.
+    share
+        The probability that a person is in a subset.
+    max_share
+        The largest share of the generating subsets that one person may be in, or left out of.
+    depth
+        The depth of a tree.
+    seed
+        Repeats the subsets.
+    after
+        The table after a change: it is told how the change shows in both results.
+
+    Returns
+    -------
+    list of IntegralResult
+        For each group the published result and its recurrences, or why there is none.
+
+    Raises
+    ------
+    PolicyError
+        If the statistic is unknown or an argument is out of its range.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> ward = pa.table({"income": [20 + i % 9 for i in range(60)]})
     >>> found = shoal.integral_privacy(ward, "mean", "income", step=1)[0]

@@ -108,10 +108,33 @@ class Consistency:
 def compare_with_original(original: Data, release: Data, policy: PolicySource) -> Consistency:
     """Compare a release with its original, record by record.
 
-    Both are paths or frames; the rows may be in any order. A ``*`` covers everything. So does a released null with
-    ``nulls = "wildcard"``; otherwise it covers a null. If the release has fewer records, the dropped ones count as
-    records of stars for k-concealment, and are ignored for the other figures.
+    A ``*`` covers everything. So does a released null with ``nulls = "wildcard"``; otherwise it covers a null. If the
+    release has fewer records, the dropped ones count as records of stars for k-concealment, and are ignored for the
+    other figures.
 
+    Parameters
+    ----------
+    original
+        The table that the release was made from: a path or a frame, its rows in any order.
+    release
+        The released table: a path or a frame, its rows in any order.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+
+    Returns
+    -------
+    Consistency
+        How many records of one table are consistent with each of the other: (1,k), (k,1) and k-concealment.
+
+    Raises
+    ------
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

@@ -58,6 +58,11 @@ class PrivacyModel(BaseModel):
         """Whether the union of passing classes passes, as ``merging`` says; some variants of a model lose this."""
         return True
 
+    @property
+    def class_by_class(self) -> bool:
+        """Whether the verdict of a class depends on that class alone, not on others of the release."""
+        return True
+
     def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return, for each class of ``rows``, an upper bound on the number of records in a part that passes."""
         return table.counts[rows].astype(np.float64)

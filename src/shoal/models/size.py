@@ -41,6 +41,11 @@ class KAnonymity(PrivacyModel):
     def _a_list_will_do(cls, columns: object) -> object:
         return tuple(columns) if isinstance(columns, list) else columns
 
+    @property
+    def class_by_class(self) -> bool:
+        """Whether whole classes are counted: a subset of the columns is shared with other classes."""
+        return self.columns is None
+
     def crowd(self, table: FrequencyTable) -> Counts:
         """Return for each class the number of respondents that share its values in ``columns``."""
         if self.columns is None:

@@ -47,12 +47,59 @@ def check_output(
 ) -> OutputCheck:
     """Check a table of counts, sums, means or quantiles before it is published, together with all released before.
 
-    ``by`` are the columns to group by; ``"region > town"`` nests towns in regions, ``bands`` cuts numbers into groups.
-    All totals are part of the table. ``where`` restricts it to records, as in ``["age >= 18"]``. ``entity`` is the
-    column that identifies persons; without it, every record is a person. ``sensitive`` are the columns to group by, or
-    of conditions, where everybody in one group is a disclosure; by default all. After ``time_limit`` seconds, nothing
-    more is tried to hide fewer cells, and no more ranges are computed; what is hidden is enough all the same.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    by
+        The columns to group by; ``"region > town"`` nests towns in regions. All totals are part of the table.
+    value
+        The column of numbers that statistics other than counts are about.
+    statistics
+        Those to be published: count, sum, mean, median or quantiles such as p90.
+    where
+        Restricts the table to records, as in ``["age >= 18"]``.
+    bands
+        For each column of numbers, where it is cut into groups.
+    entity
+        The column that identifies persons; without it, every record is a person.
+    sensitive
+        The columns where everybody in one group is a disclosure; by default all.
+    min_count
+        The least number of persons behind a cell.
+    dominance
+        (n, share): the n largest contributors may not have more than this percentage of a sum.
+    p
+        The percentage within which nobody may estimate the value of another (p % rule).
+    zeros
+        Whether empty cells are shown.
+    protection
+        How far, in percent, the range of a hidden sum must be from its value.
+    ledger
+        The file of all tables released before about the same people.
+    total
+        The label of totals.
+    time_limit
+        Seconds after which nothing more is tried to hide fewer cells; what is hidden is enough all the same.
+    progress
+        Called with the current task and the share of it that is done.
 
+    Returns
+    -------
+    OutputCheck
+        The cells to publish and to hide, and the ranges that an intruder could compute.
+
+    Raises
+    ------
+    PolicyError
+        If an argument is out of its range.
+    OutputError
+        If the ledger cannot be continued or written.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> rows = pa.table({"town": ["A"] * 40 + ["B"] * 30 + ["C"] * 3})
     >>> found = shoal.check_output(rows, by=["town"])

@@ -202,11 +202,59 @@ def check_regression(
 ) -> RegressionCheck:
     """Check linear regressions by group before they are published, together with all released before.
 
-    ``value`` is regressed on the columns ``on``, with an intercept: a column of texts, or one of ``categories``, has a
-    coefficient for each category but the first. Records with a missing value are left out. ``degrees`` are the least
-    residual degrees of freedom, in persons; ``leverage`` is the largest share that anybody's own values may have in
-    what the model says about them. The other parameters are those of ``check_output``.
+    Records with a missing value are left out.
 
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    value
+        The column to explain.
+    on
+        The columns that explain it, with an intercept.
+    by
+        The columns to group by: one model for each group.
+    categories
+        Columns of numbers that are categories: each but the first has a coefficient, as for a column of texts.
+    where
+        Restricts the table to records, as in ``["age >= 18"]``.
+    bands
+        For each column of numbers, where it is cut into groups.
+    entity
+        The column that identifies persons; without it, every record is a person.
+    min_count
+        The least number of persons behind a model.
+    degrees
+        The least residual degrees of freedom, in persons.
+    leverage
+        The largest share that anybody's own values may have in what the model says about them.
+    dominance
+        (n, share): the n largest contributors may not have more than this percentage of a sum.
+    p
+        The percentage within which nobody may estimate the value of another (p % rule).
+    protection
+        How far, in percent, the range of a hidden sum must be from its value.
+    ledger
+        The file of all that was released before about the same people.
+    progress
+        Called with the current task and the share of it that is done.
+
+    Returns
+    -------
+    RegressionCheck
+        The models to publish and to hide, and why.
+
+    Raises
+    ------
+    PolicyError
+        If an argument is out of its range.
+    OutputError
+        If the ledger cannot be continued or written.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import numpy as np, pyarrow as pa, shoal
     >>> age = np.arange(60) % 30 + 20.0
     >>> rows = pa.table({"age": age, "income": 1000 + 20 * age + 37 * np.sin(np.arange(60))})

@@ -45,11 +45,36 @@ def inspect(
 ) -> Inspection:
     """Guess the roles of the columns of a table, and count who stands out; in an engine its rows stay there.
 
-    ``known`` names columns that outsiders know, ``sensitive`` those that nobody should learn, ``plain`` those to be
-    published as they are; the others are guessed. ``keep`` names columns that a study needs as fine as possible.
-    ``purpose`` is ``"analysis"``, where every group of records is coarsened for itself, or ``"tables"``, with the same
-    bins in the whole column.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    known
+        Columns that outsiders know; the others are guessed.
+    sensitive
+        Columns that nobody should learn.
+    plain
+        Columns to be published as they are.
+    keep
+        Columns that a study needs as fine as possible.
+    purpose
+        ``"analysis"``, where every group of records is coarsened for itself, or ``"tables"``, with the same bins in the
+        whole column.
 
+    Returns
+    -------
+    Inspection
+        The roles with reasons, uniqueness, and a policy to edit.
+
+    Raises
+    ------
+    PolicyError
+        If a column has two roles, or the purpose is unknown.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> found = shoal.inspect(people)

@@ -158,9 +158,39 @@ def hierarchy(
 ) -> Preview:
     """Preview the hierarchy of a column: the given one, that of the policy, or else the proposal.
 
-    ``given`` is a hierarchy as a policy writes it, or the path of a hierarchy file. ``steps`` are widths of intervals,
-    ``boundaries`` where they begin, ``kind`` one of mask, dates, times, flat, a classification or a scale.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    column
+        The column.
+    policy
+        A ``Policy``, the path of a TOML file, or a dict.
+    given
+        A hierarchy as a policy writes it, or the path of a hierarchy file.
+    steps
+        The widths of intervals.
+    boundaries
+        Where intervals begin.
+    kind
+        One of mask, dates, times, flat, a classification or a scale.
 
+    Returns
+    -------
+    Preview
+        The labels on each level, with the records of each, and the line for a policy.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy does not fit the values of the column.
+    PolicyError
+        If the policy, or an argument, cannot be applied to the table.
+    DataError
+        If the table cannot be read, or lacks a column.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> found = shoal.hierarchy(people, "age", steps=[5, 10])

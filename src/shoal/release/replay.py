@@ -155,12 +155,35 @@ class Replay(Publishable):
 def replay(
     recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None, strict: bool = False
 ) -> Replay:
-    """Recode ``data`` like an earlier release, and hold back rows that would violate its policy.
+    """Recode a table like an earlier release, and hold back rows that would violate its policy.
 
-    ``data`` is a path, a frame, or an Ibis table, whose rows stay in place. Files that the policy names are searched in
-    ``folder`` (default: the folder of the recoding, or the current one). With ``strict``, rows that must not be
-    published raise PublicationError.
+    Parameters
+    ----------
+    recoding
+        The recoding that was saved, as a path or as plain values.
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place.
+    folder
+        Where files that the policy names are; by default the folder of the recoding, or the current one.
+    strict
+        Refuse rows that must not be published.
 
+    Returns
+    -------
+    Replay
+        The recoded rows, and how many are held back and why.
+
+    Raises
+    ------
+    PublicationError
+        With ``strict``, if the rows must not be published.
+    DataError
+        If the recoding is not valid, or the table cannot be read or lacks a column.
+    InfeasibleError
+        If so many rows are held back that the policy cannot hold.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> policy = {

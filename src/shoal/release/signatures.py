@@ -38,8 +38,27 @@ def canonical(certificate: Mapping[str, Any]) -> bytes:
 def make_keys(name: str | Path, *, password: str | None = None, force: bool = False) -> tuple[Path, Path]:
     """Write a new key pair: NAME.key, which only its owner may read, and NAME.pub, which is public.
 
-    With a ``password`` the private key is encrypted.
+    Parameters
+    ----------
+    name
+        The path of both files, without their suffix.
+    password
+        Encrypts the private key.
+    force
+        Overwrite existing files.
 
+    Returns
+    -------
+    tuple of Path
+        The paths of the private and of the public key.
+
+    Raises
+    ------
+    OutputError
+        If a file exists already, or cannot be written.
+
+    Examples
+    --------
     >>> import tempfile, shoal
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in shoal.make_keys(f"{folder}/office")]
@@ -65,8 +84,29 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
 def sign(
     certificate: Mapping[str, Any], key: str | Path | Ed25519PrivateKey, *, password: str | None = None
 ) -> dict[str, Any]:
-    """Return the certificate with a signature by a private key, given as a PEM file or a key object.
+    """Return the certificate with a signature by a private key.
 
+    Parameters
+    ----------
+    certificate
+        The certificate, as ``release.certificate`` or ``release.save`` return it.
+    key
+        The private key: the path of a PEM file, or a key object.
+    password
+        Of an encrypted private key.
+
+    Returns
+    -------
+    dict
+        The certificate with a signature, as plain values for JSON.
+
+    Raises
+    ------
+    DataError
+        If the key cannot be read, or is of another kind.
+
+    Examples
+    --------
     >>> import tempfile, pyarrow as pa, shoal
     >>> release = shoal.anonymize(pa.table({"age": [31, 34]}), k=2, quasi=["age"])
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -239,7 +239,7 @@ class Problem:
     @cached_property
     def cascades(self) -> bool:
         """Whether suppressing a record can make other records fail that matched it."""
-        return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
+        return self.wildcard or not all(model.class_by_class for model in self.models)
 
     @cached_property
     def sizes_decide(self) -> bool:

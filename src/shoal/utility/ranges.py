@@ -22,9 +22,27 @@ from shoal.table.reading import Reader
 def read_ranges(cells: Any, *, dates: bool = False) -> Any:
     """Return the first and last value of each released cell and the midpoint, as ``from``, ``to`` and ``mid``.
 
-    ``cells`` is a column of pandas, polars or pyarrow, or a list, which gives a dict of lists. Numbers, ranges and sets
-    of numbers are read; with ``dates=True`` days, months, years and ranges of them, as dates. An open end is missing.
+    Numbers, ranges and sets of numbers are read. An open end is missing.
 
+    Parameters
+    ----------
+    cells
+        A column of pandas, polars or pyarrow, or a list.
+    dates
+        Read days, months, years and ranges of them, as dates.
+
+    Returns
+    -------
+    frame or dict of lists
+        The columns ``from``, ``to`` and ``mid``, of the same kind as ``cells``.
+
+    Raises
+    ------
+    DataError
+        If ``cells`` is no column.
+
+    Examples
+    --------
     >>> import shoal
     >>> shoal.read_ranges(["30-39", "52", "*"])
     {'from': [30.0, 52.0, None], 'to': [39.0, 52.0, None], 'mid': [34.5, 52.0, None]}
@@ -40,8 +58,25 @@ def read_ranges(cells: Any, *, dates: bool = False) -> Any:
 def may_be(cells: Any, value: Any) -> Any:
     """Return whether each released cell may be a value: a range or set that contains it, a mask, or ``*``.
 
-    ``cells`` is a column of pandas, polars or pyarrow, or a list, and so is the answer. A missing cell is False.
+    Parameters
+    ----------
+    cells
+        A column of pandas, polars or pyarrow, or a list.
+    value
+        The value to look for.
 
+    Returns
+    -------
+    column or list
+        A truth value for each cell, of the same kind as ``cells``; a missing cell is False.
+
+    Raises
+    ------
+    DataError
+        If ``cells`` is no column.
+
+    Examples
+    --------
     >>> import shoal
     >>> shoal.may_be(["30-39", "40-49", "*"], 35)
     [True, False, True]

@@ -78,14 +78,41 @@ def verify_certificate(
 ) -> Verification:
     """Recount a release and compare it with its certificate, given as a path or as plain values.
 
-    With the ``original``, the table that the release was made from, distributions are compared with its own, and its
-    people are attacked if the policy limits the success of attacks: then these requirements are judged too. With the
-    ``receipt`` the digests are checked, and whether they belong to the original. ``key`` is the public key of the
-    expected signer. ``policy`` is your own: its requirements are judged too, and its hierarchies are used where those
-    of the certificate are files, none of which is opened. ``header``: whether the first line of a CSV file has the
-    names. ``data`` is a path, a frame, or an Ibis table, which is counted in place. Raises DataError if the
-    certificate is not valid under the published schema.
+    Parameters
+    ----------
+    certificate
+        The certificate, as a path or as plain values.
+    data
+        The released table: a path, a frame, or an Ibis table, which is counted in place.
+    original
+        The table that the release was made from: distributions are compared with it, and its people are attacked if the
+        policy limits attacks, so that these requirements are judged too.
+    receipt
+        The receipt: the digests are checked, and whether they belong to the original.
+    key
+        The public key of the expected signer.
+    policy
+        Your own policy: its requirements are judged too, and its hierarchies are used where those of the certificate
+        are files, none of which is opened.
+    separator
+        The separator of a CSV file; guessed by default.
+    encoding
+        The encoding of a CSV file; guessed by default.
+    header
+        Whether the first line of a CSV file has the names.
 
+    Returns
+    -------
+    Verification
+        What the certificate states and what the recount says of it.
+
+    Raises
+    ------
+    DataError
+        If the certificate is not valid under the published schema, or the table cannot be read.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
     >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])

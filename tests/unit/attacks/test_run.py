@@ -60,7 +60,7 @@ def test_frames_and_files_are_the_same(tmp_path):
 def test_who_knows_less_finds_less():
     raw = PEOPLE.drop_columns(["name"])
     everything = shoal.attack(raw, original=PEOPLE, **ROLES).named("identity linking")
-    sex = shoal.attack(raw, original=PEOPLE, known=["sex"], **ROLES).named("identity linking")
+    sex = shoal.attack(raw, original=PEOPLE, intruder=shoal.Intruder(knows=["sex"]), **ROLES).named("identity linking")
     assert everything.share == 1
     assert sex.share == pytest.approx(1 / 3)
     assert sex.bound == pytest.approx(1 / 3)
@@ -76,30 +76,30 @@ def test_a_register_names_those_who_are_there_and_accuses_those_who_are_not():
         {"name": ["Ada", "Zoe", "Flo", "Yan"], "age": ["21", "24", "39", "77"], "sex": ["f", "m", "m", "f"]}
     )
     raw = PEOPLE.drop_columns(["name"])
-    found = shoal.attack(raw, original=PEOPLE, policy=POLICY, register=register)
+    found = shoal.attack(raw, original=PEOPLE, policy=POLICY, intruder=shoal.Intruder(register=register))
     # Ada and Flo are found; Bo's record fits Zoe, who is not him; nobody fits Yan.
     assert found.named("identity linking").attempts == 4
     assert found.named("identity linking").successes == 2
     assert found.named("singling out").successes == 2
-    released = shoal.attack(RELEASE, original=PEOPLE, policy=POLICY, register=register)
+    released = shoal.attack(RELEASE, original=PEOPLE, policy=POLICY, intruder=shoal.Intruder(register=register))
     assert released.named("identity linking").successes == pytest.approx(2 / 3)
     assert released.named("homogeneity").attempts == 6  # attributes are attacked with the original's people
 
 
 def test_without_names_who_fits_is_taken_to_be_there():
     register = pa.table({"age": ["21", "24", "77"], "sex": ["f", "m", "f"]})
-    found = shoal.attack(PEOPLE, original=PEOPLE, register=register, **ROLES)
+    found = shoal.attack(PEOPLE, original=PEOPLE, intruder=shoal.Intruder(register=register), **ROLES)
     assert found.named("identity linking").successes == 2
     assert [note for note in found.notes if "share no column that identifies people" in note and "upper bound" in note]
-    alone = shoal.attack(PEOPLE, register=register, **ROLES)
+    alone = shoal.attack(PEOPLE, intruder=shoal.Intruder(register=register), **ROLES)
     assert [note for note in alone.notes if "without the original" in note and "upper bound" in note]
 
 
 def test_a_register_that_lacks_a_column_needs_to_say_what_it_knows():
     register = pa.table({"name": ["Ada"], "sex": ["f"]})
     with pytest.raises(PolicyError, match="register has no column 'age'"):
-        shoal.attack(RELEASE, original=PEOPLE, register=register, **ROLES)
-    assert shoal.attack(RELEASE, original=PEOPLE, register=register, known=["sex"], **ROLES)
+        shoal.attack(RELEASE, original=PEOPLE, intruder=shoal.Intruder(register=register), **ROLES)
+    assert shoal.attack(RELEASE, original=PEOPLE, intruder=shoal.Intruder(register=register, knows=["sex"]), **ROLES)
 
 
 # ── Controls ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,30 +133,36 @@ def test_a_control_group_without_sensitive_values_is_linked_only():
 def test_two_releases_that_are_safe_alone_are_not_together():
     by_age = RELEASE
     by_sex = pa.table({"age": ["*"] * 6, "sex": PEOPLE["sex"], "disease": PEOPLE["disease"]})
-    found = shoal.attack(by_age, original=PEOPLE, previous=by_sex, **ROLES)
+    found = shoal.attack(by_age, original=PEOPLE, intruder=shoal.Intruder(previous=by_sex), **ROLES)
     risk = found.named("complementary release")
     # 20-29 has flu, hiv; 30-39 flu, gout, hiv; f: flu, hiv, gout; m: flu, hiv.
     # So Ada {flu, hiv}, Bo {flu, hiv}, Cy {flu, hiv}, Di {flu, hiv}, Ed {flu, gout, hiv}, Flo {flu, hiv}: nobody yet.
     assert (risk.successes, risk.control.successes) == (0, 0)
     by_group = pa.table({"age": ["21", "24", "*", "*", "*", "*"], "sex": ["*"] * 6, "disease": PEOPLE["disease"]})
-    risk = shoal.attack(by_age, original=PEOPLE, previous=by_group, **ROLES).named("complementary release")
+    risk = shoal.attack(by_age, original=PEOPLE, intruder=shoal.Intruder(previous=by_group), **ROLES).named(
+        "complementary release"
+    )
     # Ada may also be behind the stars, as may Bo.
     assert risk.successes == 0
     finer = pa.table(
         {"age": ["20-24"] * 2 + ["25-34"] * 2 + ["35-39"] * 2, "sex": ["*"] * 6, "disease": PEOPLE["disease"]}
     )
-    risk = shoal.attack(by_age, original=PEOPLE, previous=finer, **ROLES).named("complementary release")
+    risk = shoal.attack(by_age, original=PEOPLE, intruder=shoal.Intruder(previous=finer), **ROLES).named(
+        "complementary release"
+    )
     # 20-24: flu alone (known before); 25-34: hiv, flu against 20-29 and 30-39: both; 35-39: gout, hiv: both.
     assert (risk.successes, risk.control.successes) == (2, 2)
     odd = finer.set_column(2, "disease", pa.array(["flu", "gout", "hiv", "gout", "gout", "hiv"]))
-    risk = shoal.attack(by_age, original=PEOPLE, previous=odd, **ROLES).named("complementary release")
+    risk = shoal.attack(by_age, original=PEOPLE, intruder=shoal.Intruder(previous=odd), **ROLES).named(
+        "complementary release"
+    )
     # Ada and Bo {flu, hiv} and {flu, gout}: flu. Cy {flu, hiv} and {hiv, gout}: hiv. Di {flu, gout, hiv} and that.
     assert (risk.successes, risk.control.successes) == (3, 0)
 
 
 def test_a_previous_release_of_other_columns_is_refused():
     with pytest.raises(PolicyError, match="previous release has no column 'sex'"):
-        shoal.attack(RELEASE, original=PEOPLE, previous=RELEASE.drop_columns(["sex"]), **ROLES)
+        shoal.attack(RELEASE, original=PEOPLE, intruder=shoal.Intruder(previous=RELEASE.drop_columns(["sex"])), **ROLES)
 
 
 # ── Order ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -302,7 +308,7 @@ def test_similar_by_a_hierarchy():
         ({"quasi": []}, "quasi: specify at least one"),
         ({"quasi": ["height"]}, "release has no column 'height'"),
         ({"quasi": ["age", "name"]}, "release has no column 'name'"),
-        ({"quasi": ["age"], "known": ["sex"]}, "known: 'sex' is not a quasi-identifier"),
+        ({"quasi": ["age"], "intruder": shoal.Intruder(knows=["sex"])}, "knows: 'sex' is not a quasi-identifier"),
         ({"quasi": ["age"], "sensitive": ["age"]}, "both a quasi-identifier and sensitive"),
     ],
 )
@@ -312,9 +318,10 @@ def test_what_cannot_be_attacked_is_told(given, message):
 
 
 def test_figures_that_make_no_sense_are_refused():
-    for given in ({"sample": 0}, {"excludes": 0}):
-        with pytest.raises(DataError, match=next(iter(given))):
-            shoal.attack(RELEASE, **ROLES, **given)
+    with pytest.raises(DataError, match="sample"):
+        shoal.attack(RELEASE, **ROLES, sample=0)
+    with pytest.raises(DataError, match="excludes"):
+        shoal.attack(RELEASE, **ROLES, intruder=shoal.Intruder(excludes=0))
 
 
 def test_values_written_otherwise_than_in_the_original_are_no_sign_of_safety():
@@ -366,8 +373,11 @@ def test_a_control_group_and_an_earlier_release_may_write_values_otherwise():
     floats = pa.table({"age": others["age"], "s": [f"{s}.0" for s in others["s"].to_pylist()]})
     earlier = pa.table({"age": ages, "s": [f"{s}.0" for s in values]})
     roles = {"original": people, "quasi": ["age"], "sensitive": ["s"]}
-    expected = shoal.attack(release, control=others, previous=release, **roles)
-    assert shoal.attack(release, control=floats, previous=earlier, **roles).as_dict() == expected.as_dict()
+    expected = shoal.attack(release, control=others, intruder=shoal.Intruder(previous=release), **roles)
+    assert (
+        shoal.attack(release, control=floats, intruder=shoal.Intruder(previous=earlier), **roles).as_dict()
+        == expected.as_dict()
+    )
 
 
 def test_sensitive_cells_that_stand_for_nothing_are_no_sign_of_safety():
@@ -411,14 +421,18 @@ def test_a_register_without_a_policy_counts_only_those_who_are_there():
     register = pa.table({"name": [f"p{i}" for i in range(n)], "age": random.integers(20, 40, n).astype(str)})
     original = register.slice(0, 60).append_column("illness", pa.array(random.choice(["flu", "gout"], 60)))
     release = original.drop_columns(["name"])
-    found = shoal.attack(release, original=original, register=register, quasi=["age"], sensitive=["illness"])
+    found = shoal.attack(
+        release, original=original, intruder=shoal.Intruder(register=register), quasi=["age"], sensitive=["illness"]
+    )
     ages = np.array(register["age"].to_pylist())
     crowd = np.array([(ages[:60] == age).sum() for age in ages])
     really = (1 / crowd[:60]).sum() / n  # the others have no record
     assert found.named("identity linking").share == pytest.approx(really)
     assert not [note for note in found.notes if "upper bound" in note]
     floats = register.set_column(1, "age", pa.array([f"{age}.0" for age in ages]))
-    found = shoal.attack(release, original=original, register=floats, quasi=["age"], sensitive=["illness"])
+    found = shoal.attack(
+        release, original=original, intruder=shoal.Intruder(register=floats), quasi=["age"], sensitive=["illness"]
+    )
     assert found.named("identity linking").share == pytest.approx(really)
 
 
@@ -451,7 +465,9 @@ def test_a_register_and_a_control_group_are_read_by_the_policy():
     })  # fmt: skip
     people = pa.table({"dose": ["1,5", "2,5", "3,5"], "s": ["flu", "gout", "hiv"]})
     release = pa.table({"dose": ["1.5", "2.5", "3.5"], "s": ["flu", "gout", "hiv"]})
-    found = shoal.attack(release, original=people, policy=policy, register=people, control=people.slice(0, 1))
+    found = shoal.attack(
+        release, original=people, policy=policy, intruder=shoal.Intruder(register=people), control=people.slice(0, 1)
+    )
     assert found.named("identity linking").share == 1
     assert found.named("identity linking").control.claims == 1
 
@@ -466,10 +482,14 @@ def test_names_and_numbers_of_a_register_are_read_as_those_of_a_release(written)
     roles = {"quasi": ["age"], "sensitive": ["illness"]}
     strangers = ["Zoe" if i % 4 else written(name) for i, name in enumerate(names)]
     register = pa.table({"name": strangers, "age": ages})
-    found = shoal.attack(release, original=original, register=register, **roles).named("identity linking")
+    found = shoal.attack(release, original=original, intruder=shoal.Intruder(register=register), **roles).named(
+        "identity linking"
+    )
     assert found.successes == pytest.approx(10 / 2)  # ten of the forty are there, and two records fit each
     decades = pa.table({"name": strangers, "age": [f"{age[0]}0-{age[0]}9" for age in ages]})
-    found = shoal.attack(release, original=original, register=decades, **roles).named("identity linking")
+    found = shoal.attack(release, original=original, intruder=shoal.Intruder(register=decades), **roles).named(
+        "identity linking"
+    )
     assert found.attempts == 40
 
 
@@ -477,7 +497,9 @@ def test_nobody_of_a_register_is_there_under_another_name():
     original = pa.table({"name": ["Ada", "Bob"], "age": ["21", "22"], "illness": ["flu", "gout"]})
     register = pa.table({"name": ["Eve", "Mallory"], "age": ["21", "22"]})
     roles = {"quasi": ["age"], "sensitive": ["illness"]}
-    found = shoal.attack(original.drop_columns(["name"]), original=original, register=register, **roles)
+    found = shoal.attack(
+        original.drop_columns(["name"]), original=original, intruder=shoal.Intruder(register=register), **roles
+    )
     assert found.named("identity linking").successes == 0
 
 

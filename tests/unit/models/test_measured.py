@@ -154,7 +154,7 @@ def test_attacks_from_the_command_line(place):
 
 
 def test_attacks_as_json(place):
-    done = run(place, "--json", "--register", str(place / "voters.csv"), "--known", "age", "--sample", "30")
+    done = run(place, "--json", "--register", str(place / "voters.csv"), "--knows", "age", "--sample", "30")
     found = json.loads(done.stdout)
     by_name = {attack["name"]: attack for attack in found["attacks"]}
     assert by_name["identity linking"]["attempts"] == 9
@@ -178,7 +178,7 @@ def test_a_limit_that_is_exceeded_is_exit_code_1(place):
 
 
 def test_bad_input_is_exit_code_2(place):
-    done = run(place, "--known", "shoe")
+    done = run(place, "--knows", "shoe")
     assert done.exit_code == 2
     assert "'shoe' is not a quasi-identifier" in done.stderr
     assert run(place, "--register", str(place / "nowhere.csv")).exit_code == 2
