@@ -38,7 +38,7 @@ from shoal.table.frequency import Domain, FrequencyTable, count_records
 from shoal.table.hierarchy import Hierarchy
 
 if TYPE_CHECKING:  # what draws and writes is not loaded where memory is measured
-    import altair as alt
+    from shoal.report.svg import Plot
 
 SHARE = 0.02
 SENSITIVE = next(j for j, column in enumerate(census.COLUMNS) if column.name == "job")
@@ -139,26 +139,21 @@ def written_table(found: list[dict[str, Any]]) -> str:
     return written(head, lines)
 
 
-def drawn(parts: dict[str, list[dict[str, Any]]]) -> alt.TopLevelMixin:
+def drawn(parts: dict[str, list[dict[str, Any]]]) -> list[list[Plot]]:
     """Seconds and memory by what grows, a line per model."""
-    import altair as alt
-    from page import SECONDS
+    from charts import lines
 
-    panels = []
-    for key, title, axis in (("cpu", "CPU seconds", SECONDS), ("peak", "peak MB", alt.Axis(title="peak MB"))):
-        row = []
-        for part, found in parts.items():
-            values = [{part: of[part], title: of[key], "model": of["what"]} for of in found]
-            ticks = sorted({of[part] for of in found})
-            growing = alt.Scale(type="linear" if part == "columns" else "log", zero=False)
-            base = alt.Chart(alt.InlineData(values)).encode(
-                x=alt.X(f"{part}:Q", scale=growing, axis=alt.Axis(values=ticks, format=".2~s")),
-                y=alt.Y(f"{title}:Q", scale=alt.Scale(type="log"), axis=axis),
-                color=alt.Color("model:N", sort=list(MODELS), title=None),
+    return [
+        [
+            lines(
+                {what: [(row[part], row[key]) for row in found if row["what"] == what] for what in MODELS},
+                (part, title),
+                logs=(part != "columns", True),
             )
-            row.append(base.mark_line(point=True).properties(width=190, height=180))
-        panels.append(alt.hconcat(*row))
-    return alt.vconcat(*panels)
+            for part, found in parts.items()
+        ]
+        for key, title in (("cpu", "CPU seconds"), ("peak", "peak MB"))
+    ]
 
 
 def main() -> None:
@@ -183,13 +178,12 @@ def main() -> None:
     for part, found in parts.items():
         print(f"{part}\n\n{written_table(found)}\n")
     if asked.page:
+        from charts import save_panels
         from page import DOCS, between
-
-        from shoal.report.plots import save_chart
 
         for part, found in parts.items():
             between(DOCS / "performance_sensitive.md", f"growth.py, {part},", written_table(found))
-        save_chart(drawn(parts), DOCS / "growth.svg", force=True)
+        save_panels(drawn(parts), DOCS / "growth.svg", "CPU seconds and memory by rows, columns and distinct tuples")
 
 
 if __name__ == "__main__":

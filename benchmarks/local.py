@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair as alt
+from charts import lines, save_panels
 from models import asked, redrawn
 from optimal import census
 from page import between
@@ -31,7 +31,7 @@ from shoal.engines.local import LocalEngine
 from shoal.models.size import KAnonymity
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.report.plots import save_chart
+from shoal.report.svg import Plot
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import recoding_of_partition
 from shoal.search.cells.first_cover import first_cover
@@ -188,21 +188,17 @@ def of_models(found: dict[str, Any]) -> str:
     )
 
 
-def drawn(found: dict[str, Any]) -> Any:
-    """The loss while time passes, one line for each k; dashed where the cover alone stays."""
-    curves = [
-        {"k": f"k = {k}", "seconds": seconds, "loss": loss}
+def drawn(found: dict[str, Any]) -> Plot:
+    """The loss while time passes, one line for each k, from the cover that it starts with."""
+    curves = {
+        f"k = {k}": [
+            (0.0, of["cheapest node first"]["loss"]),
+            *of["local"]["curve"],
+            (of["local"]["cpu"], of["local"]["loss"]),
+        ]
         for k, of in found["adult"].items()
-        for seconds, loss in [*of["local"]["curve"], (of["local"]["cpu"], of["local"]["loss"])]
-    ]
-    starts = [{"k": f"k = {k}", "loss": of["cheapest node first"]["loss"]} for k, of in found["adult"].items()]
-    y = alt.Y("loss:Q", title="ARX's loss")
-    colour = alt.Color("k:N", title=None, sort=[f"k = {k}" for k in found["adult"]])
-    lines = alt.Chart(alt.Data(values=curves)).mark_line().encode(
-        x=alt.X("seconds:Q", title="CPU seconds"), y=y, color=colour
-    )  # fmt: skip
-    rules = alt.Chart(alt.Data(values=starts)).mark_rule(strokeDash=[4, 4]).encode(y=y, color=colour)
-    return (lines + rules).properties(width=560, height=280)
+    }
+    return lines(curves, ("CPU seconds", "ARX's loss"), logs=(False, False), size=(600, 280))
 
 
 def put(found: dict[str, Any]) -> None:
@@ -211,7 +207,7 @@ def put(found: dict[str, Any]) -> None:
     if "adult" not in found:
         return
     between(DOCS / "local.md", "local.py", figures(found))
-    save_chart(drawn(found), DOCS / "local.svg", force=True)
+    save_panels([[drawn(found)]], DOCS / "local.svg", "Loss over CPU seconds")
 
 
 def main() -> None:

@@ -14,13 +14,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import altair as alt
+from charts import lines, save_panels
 
-from shoal.report.plots import save_chart
+from shoal.report.drawings import row_axis
+from shoal.report.svg import Plot, PlotAxis, Stretch, Symbols
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-SHOAL, ARX = "#0b6e99", "#c2571a"
-SECONDS = alt.Axis(title="CPU seconds", values=[10.0**exponent for exponent in range(-3, 4)], format="~g")
 
 TEXT = """\
 # Performance
@@ -171,46 +170,46 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
     )
 
 
-def compared(searches: list[dict[str, Any]]) -> alt.TopLevelMixin:
+def compared(searches: list[dict[str, Any]]) -> Plot:
     """One line per search: how long each of the two takes."""
-    order = [_named(row) for row in searches]
-    values = [
-        {"search": _named(row), "tool": tool, "seconds": row[key]}
-        for row in searches
-        for tool, key in (("shoal", "cpu"), ("ARX", "arx"))
-        if key in row
-    ]
-    base = alt.Chart(alt.InlineData(values)).encode(
-        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), axis=SECONDS),
-        y=alt.Y("search:N", sort=order, title=None),
+    seconds = {key: [math.log10(row[key]) for row in searches if key in row] for key in ("cpu", "arx")}
+    up = row_axis([_named(row) for row in searches])
+    low, high = (
+        round_to(of(x for found in seconds.values() for x in found))
+        for of, round_to in ((min, math.floor), (max, math.ceil))
     )
-    lines = base.mark_line(color="#bbb").encode(detail="search:N")
-    colour = alt.Color("tool:N", title=None, scale=alt.Scale(domain=["shoal", "ARX"], range=[SHOAL, ARX]))
-    return alt.layer(lines, base.mark_circle(size=80, opacity=1).encode(color=colour)).properties(width=480, height=300)
+    across = PlotAxis(low, high, tuple((x, (f"{10.0**x:g}",)) for x in range(low, high + 1)), "CPU seconds", grid=True)
+    between_tools = tuple(
+        Stretch(a, b, i + 0.5, "grid") for i, (a, b) in enumerate(zip(seconds["cpu"], seconds["arx"], strict=False))
+    )
+    looks = (("shoal", "accent", "cpu"), ("ARX", "second", "arx"))
+    points = tuple(
+        Symbols("circle", 80, colour, tuple((x, i + 0.5) for i, x in enumerate(seconds[key])))
+        for _, colour, key in looks
+    )
+    legend = tuple((name, colour, "circle") for name, colour, key in looks if seconds[key])
+    return Plot(across, up, 24 * len(searches), (*between_tools, *points), legend, outer_width=600)
 
 
 def _named(row: dict[str, Any]) -> str:
     return f"k = {row['k']}, {row['max_suppression']:.0%}"
 
 
-def grown(scale: dict[str, Any]) -> alt.TopLevelMixin:
+def grown(scale: dict[str, Any]) -> list[Plot]:
     """How a search grows with rows, and with columns."""
-    panels = []
-    for part, kind in (("rows", "log"), ("columns", "linear")):
-        values = [{part: row[part], "seconds": row["cpu"]} for row in scale[part]]
-        axis = alt.Axis(values=[row[part] for row in scale[part]], format="~s")
-        base = alt.Chart(alt.InlineData(values)).encode(
-            x=alt.X(f"{part}:Q", scale=alt.Scale(type=kind, zero=False), axis=axis),
-            y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), axis=SECONDS),
+    return [
+        lines(
+            {"shoal": [(row[part], row["cpu"]) for row in scale[part]]},
+            (part, "CPU seconds"),
+            logs=(part == "rows", True),
+            size=(340, 220),
         )
-        panels.append(
-            base.mark_line(color=SHOAL, point=alt.OverlayMarkDef(color=SHOAL)).properties(width=270, height=240)
-        )
-    return alt.hconcat(*panels)
+        for part in ("rows", "columns")
+    ]
 
 
 if __name__ == "__main__":
     optimal, scale = (json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])
     (DOCS / "performance.md").write_text(page(optimal, scale), encoding="utf-8")
-    save_chart(compared(optimal["searches"]), DOCS / "optimal.svg", force=True)
-    save_chart(grown(scale), DOCS / "scale.svg", force=True)
+    save_panels([[compared(optimal["searches"])]], DOCS / "optimal.svg", "CPU seconds of every search")
+    save_panels([grown(scale)], DOCS / "scale.svg", "CPU seconds by rows and by columns")

@@ -62,7 +62,7 @@ def draw(folder: Path, width: int = 1000, height: int = 750, scheme: Any = "ligh
         keep("explore")
         page.get_by_role("heading", name="Cost of other promises").click()  # which unfolds it
         page.get_by_role("button", name="Compare", exact=True).click()
-        page.locator("#vega svg.marks").wait_for()
+        page.get_by_role("group", name="Cost of other promises").wait_for()
         page.locator("#frontier-h").scroll_into_view_if_needed()
         keep("frontier")
         page.get_by_role("button", name="Attack the release").click()

@@ -1,4 +1,4 @@
-"""The names that ``import shoal`` brings, old ones among them, and what their parameters are."""
+"""The names that ``import shoal`` brings, and what their parameters are."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import inspect
 import pkgutil
 import subprocess
 import sys
-import warnings
 
-import pyarrow as pa
 import pytest
 
 import shoal
 from shoal import errors
 from shoal.engines.data import Data
-
-PEOPLE = pa.table({"age": ["31", "32", "38", "39"]})
-POLICY = {
-    "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}},
-    "require": [{"model": "k-anonymity", "k": 2}],
-}
 
 
 def test_public_names_stay_what_they_are_whatever_is_imported() -> None:
@@ -69,26 +61,3 @@ def test_tables_have_a_type() -> None:
     }
     assert len(found) > 15
     assert [each for each in found if "Data" not in each] == []
-
-
-def test_the_old_name_of_compare_with_original_works_for_one_more_version() -> None:
-    with pytest.warns(DeprecationWarning, match=r"shoal\.beside is shoal\.compare_with_original now"):
-        function = shoal.beside  # type: ignore[attr-defined]
-    assert function is shoal.compare_with_original
-    assert "beside" not in dir(shoal)
-
-
-@pytest.mark.parametrize("answer", ["check", "verify_certificate"])
-def test_the_old_name_of_holds_works_for_one_more_version(answer: str) -> None:
-    release = shoal.anonymize(PEOPLE, POLICY)
-    if answer == "check":
-        kept, broken = shoal.check(release.table, POLICY), shoal.check(PEOPLE, POLICY)
-    else:
-        kept, broken = (shoal.verify_certificate(release.certificate, table) for table in (release.table, PEOPLE))
-    for found, holds in ((kept, True), (broken, False)):
-        with pytest.warns(DeprecationWarning, match="hold is now called holds"):
-            assert found.hold is holds
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert found.holds is holds
-            assert (found.as_dict()["holds"], found.as_dict()["hold"]) == (holds, holds)

@@ -87,7 +87,7 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     tab.heading("The release")
     tab.require_readable(looks)
     before = page.url
-    page.locator("svg.drawn a:has(.holds)").first.click()  # a node of the lattice
+    page.locator("#lattice-t ~ g a:has(path[fill='#0b5cad'])").first.click()  # a node of the lattice
     page.get_by_role("dialog").get_by_role("button", name="Take it instead").click()
     tab.leave(before)
     page.get_by_text("Compared with the release before").wait_for()
@@ -96,9 +96,20 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     page.wait_for_selector("#verdict")
     page.get_by_role("heading", name="Cost of other promises").click()  # which unfolds it
     tab.press("Compare")
-    page.locator("#vega svg.marks").wait_for()  # drawn by Vega under our content policy
+    points = page.get_by_role("group", name="Cost of other promises").get_by_role("link")
+    points.first.wait_for()
     tab.require_readable(looks)
-    page.locator("#vega .mark-symbol.role-mark path").last.click()  # drawn last: on top
+    points.first.focus()
+    page.keyboard.press("Tab")  # from point to point
+    chosen = points.nth(1)
+    expect(chosen).to_be_focused()
+    row = chosen.get_attribute("href")
+    assert row is not None
+    assert page.locator(f"tr{row} th").inner_text().split(" = ")[0] in (chosen.get_attribute("aria-label") or "")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    points.last.click()  # drawn last: on top
+    page.get_by_role("dialog").get_by_role("button", name="Take it instead").click()
     tab.leave(first)
     page.wait_for_selector("#verdict")
     taken = page.url

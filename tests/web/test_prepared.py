@@ -9,6 +9,7 @@ import pytest
 import shoal
 from shoal.engines.opening import engine_of
 from shoal.propose.inspect import inspect
+from shoal.web.pages import texts
 from shoal.web.prepared import prepare
 from shoal.web.workspace import Draft, Opened, WebRun
 
@@ -35,7 +36,13 @@ def test_a_neighbour_is_not_called_safe_before_its_attacks_are_measured(limits: 
     outcomes = {node["kind"] for node in run.cache["nodes"]}
     assert outcomes <= {"chosen", "fails", "unmeasured" if limits else "holds"}
     assert ("unmeasured" if limits else "holds") in outcomes
-    assert {mark.kind for mark in run.cache["lattice"]["marks"]} <= {*outcomes, "unseen", "ruled-out"}
+    drawn = {name for name, _, _ in run.cache["lattice"].legend}
+    kinds = vars(texts().drawn)
+    assert drawn <= {kinds[kind] for kind in (*outcomes, "unseen", "ruled_out")}
+    rows = {f"#{node['id']}" for node in run.cache["nodes"]}
+    links = {link for mark in run.cache["lattice"].marks for link in mark.links if link}
+    assert links <= rows
+    assert links
 
 
 # Ages 0 … 9, four records each, which belong to two people; five texts stand for an unknown age.

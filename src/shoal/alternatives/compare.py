@@ -35,7 +35,7 @@ from shoal.search.problem import Progress, silent
 from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.text.log import logged
-from shoal.text.showing import Shown
+from shoal.text.showing import Shown, represent
 from shoal.utility.queries import query_error
 
 # refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
@@ -85,6 +85,10 @@ class Comparison(Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return asdict(self)
+
+    def chart(self) -> Any:
+        """Draw the loss of each algorithm, as a chart that a notebook displays and ``save`` writes as SVG."""
+        return represent(self, "chart")
 
 
 def compare(

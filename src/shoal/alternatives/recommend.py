@@ -56,7 +56,7 @@ class Exploration(Shown):
         return self.recommendations[0].point if len(self.recommendations) == 1 else self.own
 
     def chart(self) -> Any:
-        """Draw loss against risk as an Altair chart."""
+        """Draw loss against risk, as a chart that a notebook displays and ``save`` writes as SVG."""
         return represent(self, "chart")
 
     def as_dict(self) -> dict[str, Any]:

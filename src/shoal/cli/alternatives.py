@@ -31,7 +31,7 @@ def explore(
     tolerable: Annotated[
         float | None, typer.Option(help="The tolerable risk, such as 0.1, instead of a sensitivity.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw loss against risk: .html, .svg or .png.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss against risk, as an .svg file.")] = None,
     reading: Reading,
     printing: Printing,
     force: Force = False,
@@ -50,9 +50,7 @@ def explore(
     with printing.progress() as progress:
         found = run(rows, asked, swept=swept, sensitivity=sensitivity, tolerable=tolerable, progress=progress)
     if plot is not None:
-        from shoal.report.plots import exploration_chart, save_chart
-
-        save_chart(exploration_chart(found), plot, force=force)
+        found.chart().save(plot, force=force)
         exits.written.append(str(plot))
     printing.show(found.as_dict, lambda: show_exploration(found))
     _exit_unless_found(point.state for point in found.frontier)
@@ -74,7 +72,9 @@ def compare(
     utility: Annotated[
         bool, typer.Option("--utility", help="Apply every solution and run a thousand random counting queries on it.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the loss and the time of each algorithm, as an .svg file.")
+    ] = None,
     reading: Reading,
     printing: Printing,
     verbose: Verbose = False,
@@ -93,9 +93,7 @@ def compare(
     with printing.progress() as progress:
         found = run(rows, asked, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
-        from shoal.report.plots import comparison_chart, save_chart
-
-        save_chart(comparison_chart(found), plot, force=force)
+        found.chart().save(plot, force=force)
         exits.written.append(str(plot))
     printing.show(found.as_dict, lambda: show_comparison(found, verbose=verbose))
     _exit_unless_found(entry.outcome for entry in found)

@@ -75,7 +75,7 @@ def hierarchy(
         Path | None,
         typer.Option(help="Write the hierarchy to a CSV file for a policy. It lists values of the data."),
     ] = None,
-    chart: Annotated[Path | None, typer.Option(help="Draw the hierarchy: .html, .svg or .png.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw the hierarchy, as an .svg file.")] = None,
     labels: Annotated[int, typer.Option(help="The number of labels to show per level.", min=1)] = 8,
     reading: Reading,
     printing: Printing,
@@ -94,8 +94,6 @@ def hierarchy(
         found.save(save, force=force)
         exits.written.append(str(save))
     if chart is not None:
-        from shoal.report.plots import save_chart
-
-        save_chart(found.chart(), chart, force=force)
+        found.chart().save(chart, force=force)
         exits.written.append(str(chart))
     printing.show(found.as_dict, lambda: show_hierarchy(found, labels, save))

@@ -49,7 +49,7 @@ def check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) -
     """Check the target of a plot, whose file name gives its format."""
     if path is not None:
         with loading():
-            from shoal.report.plots import check_plot
+            from shoal.report.svg import check_chart_file
 
-        check_plot(path)
+        check_chart_file(path)
         check_text_target(path, force, sources)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -66,12 +65,6 @@ class Answered:
         """Whether it certainly holds: nothing fails, and no requirement is unknown."""
         return self.outcome == "holds"
 
-    @property
-    def hold(self) -> bool:
-        """Deprecated name of ``holds``, kept for one more version."""
-        warnings.warn("hold is now called holds", DeprecationWarning, stacklevel=2)
-        return self.holds
-
 
 @dataclass(frozen=True)
 class Verdicts(Answered, Shown):
@@ -124,7 +117,6 @@ class Verdicts(Answered, Shown):
             "publication": self.publication,
             "outcome": self.outcome,
             "holds": self.holds,
-            "hold": self.holds,  # the deprecated name, kept for one more version
             **asdict(self),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "findings": [finding.as_dict() for finding in self.findings],

@@ -142,7 +142,10 @@ class Preview:
         write_text(target, text, force=force, private=True)
 
     def chart(self) -> Any:
-        """Draw every level as a row of boxes, as wide as the record counts of the labels, with the top above."""
+        """Draw every level as a row of boxes, as wide as the record counts of the labels, with the top above.
+
+        A notebook displays the chart; ``save`` writes it as SVG.
+        """
         return represent(self, "chart")
 
 

@@ -181,7 +181,7 @@ class Release(Publishable, Shown):
         attacks: Sequence[Risk] | None = None,
         columns: Sequence[str] = (),
     ) -> Charts:
-        """Return the charts of the report by section, as a dict of Altair charts that a notebook displays."""
+        """Return the charts of the report by section: a dict of SVG charts that a notebook displays."""
         drawn: Charts = represent(self, "charts", frontier=frontier, attacks=attacks, columns=columns)
         return drawn
 

@@ -1,9 +1,10 @@
-"""The charts of a report, drawn without Altair: the same figures, titles and colours as in ``charts``."""
+"""What the charts of a report show: axes, marks and legend of each kind."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from shoal.alternatives.recommend import beaten
 from shoal.report.fates import Fate
 from shoal.report.lettering import STATES, WIDTH, cut_label, label_room, rows_height, wrapped_label
 from shoal.report.summary import Bin, Distribution, LatticeNode, PartitionPlot, Slice, Tick
-from shoal.report.svg import EDGE, GAP, LETTER, Block, Plot, PlotAxis, Stairs, Stretch, Symbols
+from shoal.report.svg import EDGE, GAP, LETTER, Block, Curve, Mark, Plot, PlotAxis, Stretch, Symbols
+from shoal.text.figures import format_number, format_share
 
 if TYPE_CHECKING:
-    from shoal.alternatives.frontier import Frontier
+    from shoal.alternatives.frontier import Frontier, Point
 
 MOST_STEPS = 4  # of an axis of numbers
 BEST, BEATEN, OTHERS = "smallest loss at this risk", "larger loss", "other ℓ or t"
@@ -37,7 +39,7 @@ def _written(numbers: Sequence[float], percent: bool) -> list[str]:
     return [f"{x * times:,.{decimals}f}{'%' * percent}" for x in numbers]
 
 
-def _numbers(
+def number_axis(
     low: float, high: float, title: str, pixels: float, *, percent: bool = False, whole: bool = False, ends: bool = True
 ) -> PlotAxis:
     """Return an axis of numbers; with ``ends`` it ends at a round one. As many are written as there is room for."""
@@ -52,7 +54,7 @@ def _numbers(
     return PlotAxis(low, high, tuple((x, (text,)) for x, text in zip(steps, texts, strict=True)), title, grid=True)
 
 
-def _rows(names: Sequence[str], title: str | None = None) -> PlotAxis:
+def row_axis(names: Sequence[str], title: str | None = None) -> PlotAxis:
     """Return an axis with a row per name."""
     ticks = tuple((i + 0.5, tuple(wrapped_label(name))) for i, name in enumerate(names))
     return PlotAxis(0, len(names), ticks, title, room=label_room(names), rows=True)
@@ -71,12 +73,12 @@ def _bars(
         for i, x in enumerate(lengths)
     )
     legend = tuple((name, colour, "square") for name, colour, _ in series) if len(series) > 1 else ()
-    return Plot(_numbers(0.0, most, title, pixels, **axis), up, height, marks, legend)
+    return Plot(number_axis(0.0, most, title, pixels, **axis), up, height, marks, legend)
 
 
 def risk_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the share of records by the probability of a right guess, before and after."""
-    up = _rows([each.name for each in bins], f"{unit}s in the class")
+    up = row_axis([each.name for each in bins], f"{unit}s in the class")
     series = [
         ("before", "second", [each.before for each in bins]),
         ("after", "accent", [each.after for each in bins]),
@@ -86,7 +88,7 @@ def risk_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
 
 def size_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the classes of the release by size."""
-    up = _rows([each.name for each in bins], f"{unit}s in the class")
+    up = row_axis([each.name for each in bins], f"{unit}s in the class")
     return _bars(up, [("", "accent", [each.classes for each in bins])], "classes", 22 * len(bins), whole=True)
 
 
@@ -94,19 +96,19 @@ def loss_plot(columns: Sequence[Fate]) -> Plot:
     """Draw the loss of each column."""
     names = [column.name for column in columns]
     series = [("", "accent", [column.loss for column in columns])]
-    return _bars(_rows(names), series, "loss", rows_height(22, names), percent=True, most=1.0)
+    return _bars(row_axis(names), series, "loss", rows_height(22, names), percent=True, most=1.0)
 
 
 def distribution_plot(found: Distribution, place: int) -> Plot:
     """Draw the distribution of the release and of one of its classes."""
     series = [("release", "accent", found.release), ("class", "second", found.classes[place].shares)]
-    return _bars(_rows(found.values), series, "share of records", rows_height(26, found.values), percent=True)
+    return _bars(row_axis(found.values), series, "share of records", rows_height(26, found.values), percent=True)
 
 
 def attack_plot(attacks: Sequence[Any]) -> Plot:
     """Draw the success rate of each attack with its interval, and the rate without the release."""
     names = [risk.name for risk in attacks]
-    up = _rows(names)
+    up = row_axis(names)
     marks: list[Stretch | Symbols] = []
     for i, risk in enumerate(attacks):
         low, high = risk.interval
@@ -116,7 +118,7 @@ def attack_plot(attacks: Sequence[Any]) -> Plot:
             marks.append(Symbols("tick", 256, "second", ((risk.control.share, i + 0.5),)))
     shares = [x for risk in attacks for x in (*risk.interval, risk.share, risk.control.share if risk.control else 0.0)]
     pixels = WIDTH - 2 * EDGE - up.room
-    across = _numbers(0.0, max(shares, default=0.0) or 1.0, "successful attempts", pixels, percent=True)
+    across = number_axis(0.0, max(shares, default=0.0) or 1.0, "successful attempts", pixels, percent=True)
     return Plot(across, up, rows_height(24, names), tuple(marks))
 
 
@@ -181,8 +183,10 @@ def _named(name: str, ticks: Sequence[Tick], most: int, ends: Sequence[float]) -
     return PlotAxis(low, high, shown, cut_label(name, 24), room=label_room([tick.label for tick in ticks], most))
 
 
-def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Plot:
-    """Draw loss against measured risk, one point per solved release; ``name`` is its name in the legend.
+def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chosen", link: str = "") -> Plot:
+    """Draw loss against measured risk, one point per solved release; ``name`` is that of the chosen one in the legend.
+
+    With ``link`` each point is a link: the text with the number of the point after it.
 
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
@@ -195,22 +199,40 @@ def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chose
         name: ("good", "diamond", 160),
     }
     solved = [
-        (kind, (p.risk, p.loss))
-        for p, kind in zip(found, kinds, strict=True)
+        (kind, (p.risk, p.loss), i, _point_name(p, found.objective))
+        for i, (p, kind) in enumerate(zip(found, kinds, strict=True))
         if p.feasible and p.risk is not None and p.loss is not None
     ]
-    marks: list[Stairs | Symbols] = [Stairs("muted", tuple(least_losses(found, kinds)))]
+    marks: list[Mark] = [Curve("muted", tuple(least_losses(found, kinds)), dashed=True)]
     for kind, (colour, shape, area) in looks.items():  # the chosen one last: others may lie at the same place
-        marks.append(Symbols(shape, area, colour, tuple(place for own, place in solved if own == kind)))
-    low, high = (of(loss for _, (_, loss) in solved) for of in (min, max))
-    margin = max((high - low) / 20, abs(high) * 1e-4) or 0.5
-    losses = _numbers(low - margin, high + margin, found.objective, math.inf, ends=False)
-    room = 12 + LETTER * max((len(line) for _, lines in losses.ticks for line in lines), default=0)
-    up = PlotAxis(losses.low, losses.high, losses.ticks, found.objective, room=room)
-    most = max(risk for _, (risk, _) in solved) or 1.0
-    across = _numbers(0.0, most, "risk in the smallest class", WIDTH - room - 24, percent=True)
-    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(own == kind for own, _ in solved))
+        of_kind = [each for each in solved if each[0] == kind]
+        names = tuple(text for *_, text in of_kind)
+        links = tuple(f"{link}{i}" for _, _, i, _ in of_kind) if link else ()
+        marks.append(Symbols(shape, area, colour, tuple(place for _, place, *_ in of_kind), names, links))
+    up = loss_axis([loss for _, (_, loss), *_ in solved], found.objective)
+    most = max(risk for _, (risk, _), *_ in solved) or 1.0
+    across = number_axis(0.0, most, "risk in the smallest class", WIDTH - up.room - 24, percent=True)
+    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(own == kind for own, *_ in solved))
     return Plot(across, up, 220, tuple(marks), legend)
+
+
+def loss_axis(losses: Sequence[float], title: str) -> PlotAxis:
+    """Return an axis on the left that shows losses and their differences."""
+    low, high = min(losses), max(losses)
+    margin = max((high - low) / 20, abs(high) * 1e-4) or 0.5
+    axis = number_axis(low - margin, high + margin, title, math.inf, ends=False)
+    room = 12 + LETTER * max((len(line) for _, lines in axis.ticks for line in lines), default=0)
+    return replace(axis, grid=False, room=room)
+
+
+def _point_name(point: Point, objective: str) -> str:
+    risk, loss = format_share(point.risk or 0.0, 1), format_number(point.loss or 0.0)
+    return f"{parameters_in_words(point.asked)}: risk {risk}, {objective} {loss}"
+
+
+def parameters_in_words(asked: Mapping[str, float]) -> str:
+    """Return the parameters of a point of a frontier as a person writes them."""
+    return ", ".join(f"{name} = {value:g}" for name, value in asked.items())
 
 
 def frontier_kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
@@ -233,16 +255,3 @@ def least_losses(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, flo
         }
     )
     return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]
-
-
-PLOTS: dict[str, Callable[..., Plot]] = {
-    "risk": risk_plot,
-    "sizes": size_plot,
-    "columns": loss_plot,
-    "lattice": lattice_plot,
-    "slice": slice_plot,
-    "partition": partition_plot,
-    "distribution": distribution_plot,
-    "attacks": attack_plot,
-    "frontier": frontier_plot,
-}

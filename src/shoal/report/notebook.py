@@ -146,13 +146,12 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
 @shows("Exploration", "html")
 def exploration_html(found: Exploration) -> str:
     """Show the frontier, the recommendations, and the plot."""
-    from shoal.report.pictures import charts_html, exploration_picture  # reports take a while to load
+    from shoal.report.plots import exploration_chart  # reports take a while to load
 
     told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
     if not any(point.feasible for point in found.frontier):
         return told
-    picture = exploration_picture(found)
-    return told + charts_html({"chart()": picture}, {"chart()": picture.drawn()})
+    return told + str(exploration_chart(found).figure("chart()"))
 
 
 @shows("Comparison", "html")

@@ -2,72 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from shoal.alternatives.recommend import asked_for, beaten
 from shoal.attacks.risk import Attacks, Risk
-from shoal.report.drawings import PLOTS
+from shoal.report.drawings import (
+    attack_plot,
+    distribution_plot,
+    frontier_plot,
+    lattice_plot,
+    loss_plot,
+    partition_plot,
+    risk_plot,
+    size_plot,
+    slice_plot,
+)
 from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
-from shoal.report.svg import plot_svg
+from shoal.report.svg import Chart
 from shoal.report.wording import counted_unit
 from shoal.table.hierarchy import TOP
-from shoal.text.figures import format_count, format_number, format_share, visible
+from shoal.text.figures import format_count, format_number, format_share
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
-    from shoal.alternatives.recommend import Exploration
     from shoal.release import Release
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A chart with its name, its title and its description; ``kind`` and ``told`` are what it shows and of what."""
-
-    kind: str
-    told: tuple[Any, ...]
-    name: str
-    title: str
-    described: str
-
-    def drawn(self) -> Markup:
-        """Return the chart as SVG for a page."""
-        return plot_svg(PLOTS[self.kind](*self.told), self.name, self.title)
-
-
-class Charts(dict[str, Any]):
+class Charts(dict[str, Chart]):
     """Charts by name, displayed together in a notebook."""
 
-    def __init__(self, pictures: dict[str, Picture]) -> None:
-        from shoal.report import charts
-
-        with charts.unchecked():
-            super().__init__({name: charts.CHARTS[each.kind](*each.told) for name, each in pictures.items()})
-        self._pictures = pictures
-
     def _repr_html_(self) -> str:
-        from shoal.report import charts
-
-        shown = {name: each for name, each in self._pictures.items() if name in self}
-        drawn = {name: charts.inlined(self[name], each.name, each.title) for name, each in shown.items()}
-        return charts_html(shown, drawn)
-
-
-def charts_html(pictures: Mapping[str, Picture], drawn: Mapping[str, Markup]) -> str:
-    """Show every chart with its name and description, as SVG, which needs no network."""
-    figure = Markup(
-        '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
-        'max-width: 100%; background: #ffffff; color: #1b2430"><p><code>{}</code></p>{}<figcaption id="{}-d">{}'
-        "</figcaption></figure>"
-    )
-    return "".join(
-        figure.format(name, drawn[name], each.name, visible(each.described)) for name, each in pictures.items()
-    )
+        return "".join(chart.figure(name) for name, chart in self.items())
 
 
 @dataclass(frozen=True)
@@ -117,59 +86,53 @@ def worst_class(found: Worst | None) -> str:
 
 def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
-) -> dict[str, Picture]:
+) -> dict[str, Chart]:
     """Return the charts of a report by section."""
     unique, one = told.bins[0], counted_unit(release.policy)
     drawn = {
-        "risk": Picture(
-            "risk",
-            (told.bins, one),
+        "risk": Chart(
+            risk_plot(told.bins, one),
             "risk-chart",
             "Records by class size, before and after",
             f"Unique: {format_share(unique.before, 1)} of the records before, {format_share(unique.after, 1)} after.",
         ),
-        "sizes": Picture(
-            "sizes",
-            (told.bins, one),
+        "sizes": Chart(
+            size_plot(told.bins, one),
             "size-chart",
             "Classes of the release by size",
             f"{format_count(release.classes, 'class')}; the smallest has "
             f"{format_count(int(release.measured['k']), one)}.",
         ),
-        "columns": Picture(
-            "columns",
-            (told.columns,),
+        "columns": Chart(
+            loss_plot(told.columns),
             "loss-chart",
             "Loss of each column",
             _most_lost(told.columns),
         ),
     }
-    if picture := _picture(told):
+    if picture := _search_chart(told):
         drawn["search"] = picture
     for i, found in enumerate(told.sensitive[:3]):
         for place, skewed in enumerate(found.classes):
-            drawn[f"sensitive-{i}-{place}"] = Picture(
-                "distribution",
-                (found, place),
+            drawn[f"sensitive-{i}-{place}"] = Chart(
+                distribution_plot(found, place),
                 f"sensitive-{i}-{place}",
                 f"{found.column}: the release and the class {worst_class(skewed.worst)}",
                 _stands_out(found, skewed),
             )
     for i, group in enumerate(groups):
-        drawn[f"attacks-{i}"] = Picture(
-            "attacks",
-            (group.risks,),
+        drawn[f"attacks-{i}"] = Chart(
+            attack_plot(group.risks),
             f"attack-chart-{i}",
             f"Attacks: {group.heading}",
             _most_beyond(group.risks),
         )
     if frontier is not None and any(point.feasible for point in frontier):
-        drawn["frontier"] = Picture(
-            "frontier",
-            (frontier, own, "this policy"),
+        drawn["frontier"] = Chart(
+            frontier_plot(frontier, own, "this policy"),
             "frontier-chart",
             f"{frontier.objective} against risk",
-            _frontier_in_words(frontier, own),
+            frontier_in_words(frontier, own),
         )
     return drawn
 
@@ -205,7 +168,8 @@ def _most_beyond(risks: Sequence[Risk]) -> str:
     )
 
 
-def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
+def frontier_in_words(frontier: Frontier, own: int | None) -> str:
+    """Describe a frontier: its releases, those that another one dominates, and the policy's own."""
     solved = sum(point.feasible is True for point in frontier)
     worse = format_number(sum(beaten(frontier)))
     told = f"{format_count(solved, 'release')}; {worse} of them dominated by another release."
@@ -218,19 +182,7 @@ def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
     )
 
 
-def exploration_picture(found: Exploration) -> Picture:
-    """Return loss against risk, as small as the other charts."""
-    name = "recommended" if len(found.recommendations) == 1 else "this policy"
-    return Picture(
-        "frontier",
-        (found.frontier, found.chosen, name),
-        "exploration-chart",
-        f"{found.frontier.objective} against risk",
-        _frontier_in_words(found.frontier, found.own),
-    )
-
-
-def _picture(told: Summary) -> Picture | None:
+def _search_chart(told: Summary) -> Chart | None:
     """Return the lattice, a slice of it, or the partition."""
     if told.lattice:
         safe = sum(node.state != "unsafe" for node in told.lattice)
@@ -239,24 +191,22 @@ def _picture(told: Summary) -> Picture | None:
             f"{format_number(safe)} of {format_number(len(told.lattice))} nodes satisfy the policy; the chosen one "
             "has height"
         )
-        return Picture(
-            "lattice", (told.lattice,), "lattice-chart", "The generalization lattice", f"{described} {height}."
+        return Chart(
+            lattice_plot(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
     if told.slice is not None:
         across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
         safe = sum(node.state != "unsafe" for node in nodes)
-        return Picture(
-            "slice",
-            (told.slice,),
+        return Chart(
+            slice_plot(told.slice),
             "slice-chart",
             f"The generalization lattice in {across} and {up}",
             f"{format_number(safe)} of {format_number(len(nodes))} nodes satisfy the policy.",
         )
     if told.partition is not None:
         part = told.partition
-        return Picture(
-            "partition",
-            (part,),
+        return Chart(
+            partition_plot(part),
             "partition-chart",
             f"Classes by {part.across} and {part.up}",
             f"{format_count(len(part.boxes), 'rectangle')}; the stronger the colour, the more records.",

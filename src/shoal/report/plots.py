@@ -1,125 +1,93 @@
-"""Plots: Altair charts that can be modified, and files of them that need no network."""
+"""Charts of single results: a comparison of algorithms, an exploration, a hierarchy."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
-import altair as alt
 import numpy as np
 
 from shoal.alternatives.compare import Comparison
 from shoal.alternatives.recommend import Exploration
-from shoal.engines.files.whole_files import write_bytes
-from shoal.errors import OutputError
 from shoal.propose.preview import Preview
-from shoal.report.charts import frontier_chart
+from shoal.report.drawings import frontier_plot, number_axis, row_axis
 from shoal.report.essentials import worth
-from shoal.report.lettering import PALETTE
+from shoal.report.lettering import cut_label, rows_height
+from shoal.report.pictures import frontier_in_words
+from shoal.report.svg import EDGE, LETTER, Block, Chart, Plot, TextMark
+from shoal.text.figures import format_count, format_number
 from shoal.text.showing import shows
 
-KINDS = (".html", ".svg", ".png")
+WIDTH = 680  # pixels of a chart
+KIND_COLOURS = {"full domain": "accent", "cuts": "second", "cells": "good"}
 
 
-def comparison_chart(found: Comparison) -> Any:
-    """Draw loss against time, one point per algorithm."""
-    rows = [
-        {
-            "algorithm": entry.algorithm,
-            "kind": entry.kind,
-            "seconds": entry.seconds,
-            "loss": entry.loss[found.objective],
-            "classes": entry.classes,
-            "suppressed": entry.suppressed,
-            "proved": worth(entry, found.objective) or "not proved",
-        }
-        for entry in found
-        if entry.outcome == "found"
+@shows("Comparison", "chart")
+def comparison_chart(found: Comparison) -> Chart:
+    """Draw the loss of each algorithm with its search time, the smallest loss first."""
+    entries = sorted(
+        (entry for entry in found if entry.outcome == "found"), key=lambda entry: entry.loss[found.objective]
+    )
+    up = row_axis([entry.algorithm for entry in entries])
+    losses = [entry.loss[found.objective] for entry in entries]
+    texts = [
+        f"{format_number(loss)}, {entry.seconds or 0:.2f} s{', proved' * bool(worth(entry, found.objective))}"
+        for loss, entry in zip(losses, entries, strict=True)
     ]
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), title="search time in seconds"),
-        y=alt.Y("loss:Q", title=found.objective),
-        tooltip=[f"{name}:{kind}" for name, kind in _SHOWN],
+    margin = 16 + LETTER * max(map(len, texts), default=0)
+    across = number_axis(0.0, max(losses, default=0.0) or 1.0, found.objective, WIDTH - up.room - margin)
+    blocks = [
+        Block(0.0, loss, i + 0.2, i + 0.8, KIND_COLOURS[entry.kind], name=f"{entry.algorithm}: {text}")
+        for i, (loss, text, entry) in enumerate(zip(losses, texts, entries, strict=True))
+    ]
+    labels = [TextMark((across.high, i + 0.5), text, right=8) for i, text in enumerate(texts)]
+    legend = tuple(
+        (kind, colour, "square") for kind, colour in KIND_COLOURS.items() if any(e.kind == kind for e in entries)
     )
-    points = base.mark_point(size=80, filled=True).encode(
-        color=alt.Color("kind:N", title="recoding"), shape=alt.Shape("proved:N", title="smallest loss")
-    )
-    names = base.mark_text(align="left", dx=7, dy=-4).encode(text="algorithm:N")
-    return alt.layer(points, names).properties(width=560, height=360)
-
-
-_SHOWN = (
-    ("algorithm", "N"),
-    ("kind", "N"),
-    ("loss", "Q"),
-    ("seconds", "Q"),
-    ("classes", "Q"),
-    ("suppressed", "Q"),
-    ("proved", "N"),
-)
+    height = rows_height(22, [entry.algorithm for entry in entries])
+    plot = Plot(across, up, height, (*blocks, *labels), legend, WIDTH, margin)
+    best = f"; {entries[0].algorithm} has the smallest" if entries else ""
+    described = f"{found.objective} of {format_count(len(entries), 'algorithm')}{best}. Beside each its search time."
+    return Chart(plot, "comparison-chart", f"{found.objective} by algorithm", described)
 
 
 @shows("Exploration", "chart")
-def exploration_chart(found: Exploration) -> Any:
+def exploration_chart(found: Exploration) -> Chart:
     """Draw loss against risk; mark the recommended release if there is one recommendation, else the policy's own."""
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
-    chart = frontier_chart(found.frontier, found.chosen, name)
-    return chart.properties(width=560, height=360, background="white", padding=12)
+    return Chart(
+        replace(frontier_plot(found.frontier, found.chosen, name), height=300, outer_width=480),
+        "exploration-chart",
+        f"{found.frontier.objective} against risk",
+        frontier_in_words(found.frontier, found.own),
+    )
 
 
 @shows("Preview", "chart")
-def hierarchy_chart(found: Preview) -> Any:
+def hierarchy_chart(found: Preview) -> Chart:
     """Draw every level of a hierarchy as a row of boxes, as wide as the record counts of the labels."""
     table = found.hierarchy.table
     order = np.lexsort(table)  # by the top's code, then the next level's, …: leaves of one label stand together
     ends = np.concatenate([[0], np.cumsum(found.counts[order])])
-    rows: list[dict[str, Any]] = []
-    for level in found.levels:
+    levels = sorted(found.levels, key=lambda level: -level.number)
+    names = [f"level {level.number}" for level in levels]
+    up = row_axis(names)
+    pixels = WIDTH - 2 * EDGE - up.room
+    records = max(1, found.records)
+    marks: list[Block | TextMark] = []
+    for row, level in enumerate(levels):
         codes = table[level.number][order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         for first, last in zip(starts, [*starts[1:], len(codes)], strict=True):
             begin, end = int(ends[first]), int(ends[last])
-            if end > begin:
-                label = level.labels[codes[first]]
-                rows.append(
-                    {
-                        "level": level.number,
-                        "label": label,
-                        "begin": begin,
-                        "end": end,
-                        "records": end - begin,
-                        "middle": (begin + end) / 2,
-                        "shown": label if end - begin > found.records / 24 else "",
-                    }
-                )
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        y=alt.Y("level:O", sort="descending", title="level"), tooltip=["level:O", "label:N", "records:Q"]
-    )
-    boxes = base.mark_rect(stroke="white", color=PALETTE["accent"], opacity=0.55).encode(
-        x=alt.X("begin:Q", title="records", axis=alt.Axis(format=",d", tickCount=5)), x2="end:Q"
-    )
-    names = base.mark_text(color=PALETTE["ink"], limit=110).encode(x="middle:Q", text="shown:N")
-    height = 34 * len(found.levels)
-    return alt.layer(boxes, names).properties(width=680, height=height, background="white", padding=12)
-
-
-def check_plot(path: Path) -> None:
-    """Reject a file type that plots cannot be saved as, before the long work starts."""
-    if path.suffix.lower() not in KINDS:
-        raise OutputError(f"{path}: a plot can be saved as {', '.join(KINDS)}", "use one of these file extensions")
-
-
-def save_chart(chart: Any, path: Path, *, force: bool = False) -> None:
-    """Write a chart; an HTML page includes its own scripts and opens without a network."""
-    check_plot(path)
-    import vl_convert
-
-    spec = chart.to_json()
-    match path.suffix.lower():
-        case ".html":
-            content = vl_convert.vegalite_to_html(spec, bundle=True).encode()
-        case ".svg":
-            content = vl_convert.vegalite_to_svg(spec).encode()
-        case _:
-            content = vl_convert.vegalite_to_png(spec, scale=2)
-    write_bytes(path, content, force=force)
+            if end == begin:
+                continue
+            label, wide = level.labels[codes[first]], (end - begin) / records * pixels
+            tip = f"{label}: {format_count(end - begin, 'record')}"
+            marks.append(Block(begin, end, row, row + 1, "accent", 0.15, outlined=wide >= 3, name=tip))
+            letters = int((wide - 6) / LETTER)
+            if letters >= min(3, len(label)):
+                marks.append(TextMark(((begin + end) / 2, row + 0.5), cut_label(label, letters)))
+    across = replace(number_axis(0.0, records, "records", pixels, whole=True, ends=False), grid=False)
+    plot = Plot(across, up, 34 * len(levels), tuple(marks), outer_width=WIDTH)
+    described = f"{format_count(len(levels), 'level')} over {format_count(found.records, 'record')}, the top above."
+    return Chart(plot, "hierarchy-chart", f"Hierarchy of {found.column}", described)

@@ -72,7 +72,6 @@ class Verification(Answered, Shown):
         return {
             "outcome": self.outcome,
             "holds": self.holds,
-            "hold": self.holds,  # its old name, for one more version
             "publication": self.publication,
             "findings": [finding.as_dict() for finding in self.findings],
             "lines": [asdict(line) for line in self.lines],

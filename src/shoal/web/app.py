@@ -70,11 +70,11 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-FILES = ("web.css", "charts.css", "web.js", "vega.js", "icon.svg")
+FILES = ("web.css", "charts.css", "web.js", "icon.svg")
 
 
 def _static(request: Request) -> Response:
-    """Our style sheet and script, and Vega; nothing of the data, so that the browser may keep them for a while."""
+    """Our style sheets and script; nothing of the data, so that the browser may keep them for a while."""
     name = request.path_params["name"]
     if name not in FILES:
         raise HTTPException(404)
@@ -84,10 +84,6 @@ def _static(request: Request) -> Response:
 
 @cache
 def _content(name: str) -> str:
-    if name == "vega.js":
-        import vl_convert
-
-        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     if name == "charts.css":
         from shoal.report.lettering import style_rules
 

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from markupsafe import Markup
 
 from shoal.alternatives.compare import Entry
 from shoal.alternatives.frontier import Point
 from shoal.recoding import FullDomain
 from shoal.release import Release
+from shoal.report.drawings import loss_axis, parameters_in_words
 from shoal.report.summary import MOST_WORK
+from shoal.report.svg import Plot, PlotAxis, Symbols, plot_svg
 from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node, below
 from shoal.search.full_domain.visits import Visit, Visits
+from shoal.web.jobs import LivePoint
+from shoal.web.pages import texts
 
 DRAWN = 150  # nodes of a lattice up to which all of it is drawn
 LISTED = 300  # nodes that are listed and drawn at most
-WIDTH, HEIGHT, EDGE = 460, 260, 46  # of a picture, and the room for its axes
+WIDTH = 400  # pixels of a chart
 STEP = 30  # between two layers of a lattice
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A point in a picture that leads to its row in the table below it."""
-
-    x: float
-    y: float
-    kind: str  # chosen, holds, fails, unmeasured, ruled-out, unseen, point, algorithm
-    row: str  # the id of the row; empty where it leads nowhere
-    name: str
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Risk against loss: points and the ticks of both axes."""
-
-    marks: tuple[Mark, ...]
-    across: tuple[tuple[float, str], ...]
-    up: tuple[tuple[float, str], ...]
+# Colour, symbol and area of each kind; those on top of the others come last.
+LOOKS = {
+    "unseen": ("muted", "ring", 50),
+    "ruled-out": ("muted", "cross", 60),
+    "fails": ("second", "cross", 80),
+    "point": ("muted", "triangle", 70),
+    "holds": ("accent", "circle", 70),
+    "unmeasured": ("accent", "ring", 70),
+    "algorithm": ("second", "square", 80),
+    "chosen": ("good", "diamond", 160),
+}
 
 
 def neighbours_of(release: Release, visits: Visits) -> None:
@@ -111,7 +107,7 @@ def _numbers_of(recoding: FullDomain, node: Node) -> str:
     return ",".join(str(h.number(level)) for h, level in zip(recoding.hierarchies, node, strict=True))
 
 
-def lattice_of(release: Release, visits: Visits) -> dict[str, Any] | None:
+def lattice_of(release: Release, visits: Visits) -> Plot | None:
     """Every node at its height, with what the search knows of it; None where the lattice is too large to draw."""
     recoding = release.recoding
     if not isinstance(recoding, FullDomain):
@@ -121,77 +117,68 @@ def lattice_of(release: Release, visits: Visits) -> dict[str, Any] | None:
         return None
     barren = [visit.node for visit in visits.of.values() if visit.barren]
     marks = []
-    height = STEP * (lattice.height + 1)
-    for layer in range(lattice.height + 1):
-        nodes = list(lattice.layer(layer))
-        for i, node in enumerate(nodes):
+    for height in range(lattice.height + 1):
+        layer = list(lattice.layer(height))
+        for i, node in enumerate(layer):
             visit = visits.of.get(node)
             if visit is not None:
                 kind = _kind_of(visit, recoding, release)
             else:
                 kind = "ruled-out" if any(below(node, high) for high in barren) else "unseen"
-            x = WIDTH * (i + 0.5) / len(nodes)
             row = "" if visit is None else _id_of(node)
-            marks.append(Mark(x, height - STEP * (layer + 0.5), kind, row, _named_levels(recoding, node)))
-    kinds = [kind for kind in KINDS_OF_NODES if any(mark.kind == kind for mark in marks)]
-    return {"marks": marks, "height": height, "kinds": kinds, "n": lattice.n_nodes}
+            marks.append(((i + 0.5) / len(layer), float(height), kind, row, _named_levels(recoding, node)))
+    axes = PlotAxis(0.0, 1.0), PlotAxis(-0.5, lattice.height + 0.5)
+    return _chosen_from(marks, *axes, STEP * (lattice.height + 1))
 
 
-KINDS_OF_NODES = ("chosen", "holds", "unmeasured", "fails", "ruled-out", "unseen")
+def _chosen_from(marks: Sequence[LivePoint], across: PlotAxis, up: PlotAxis, height: float) -> Plot:
+    """Draw marks that lead to their rows in the table below."""
+    symbols, legend, names_of_kinds = [], [], vars(texts().drawn)
+    for kind, (colour, shape, area) in LOOKS.items():
+        if of_kind := [mark for mark in marks if mark[2] == kind]:
+            links = tuple(row and f"#{row}" for *_, row, _ in of_kind)
+            names = tuple(name for *_, name in of_kind)
+            places = tuple((x, y) for x, y, *_ in of_kind)
+            symbols.append(Symbols(shape, area, colour, places, names if any(names) else (), links))
+            legend.append((names_of_kinds[kind.replace("-", "_")], colour, shape))
+    return Plot(across, up, height, tuple(symbols), tuple(legend), WIDTH)
 
 
 def _named_levels(recoding: FullDomain, node: Node) -> str:
     return ", ".join(f"{h.column} {h.number(level)}" for h, level in zip(recoding.hierarchies, node, strict=True))
 
 
-def asked_in_words(asked: Mapping[str, float]) -> str:
-    """Parameters of a point as a person writes them."""
-    return ", ".join(f"{name} = {value:g}" for name, value in asked.items())
+def drawn_beside_table(plot: Plot | None, name: str, title: str) -> Markup:
+    """The SVG of a chart whose points are rows of a table on the same page; empty where there is none."""
+    return Markup() if plot is None else plot_svg(plot, name, title, beside_table=True)
 
 
 def marks_of(
     nodes: Sequence[Mapping[str, Any]], points: Iterable[Point], entries: Iterable[Entry], objective: str
-) -> list[tuple[float, float, str, str, str]]:
-    """Risk, loss, kind, row and name of everything that can be chosen; this release last, on top of the others."""
-    found = [
-        (node["risk"], node["loss"], node["kind"], node["id"], ", ".join(f"{c} {b}" for c, _, b in node["changed"]))
-        for node in reversed(nodes)
-    ]
-    found = [
-        *((p.risk, p.loss, "point", f"point-{i}", asked_in_words(p.asked)) for i, p in enumerate(points) if p.feasible),
-        *found[:-1],
-        *(
-            (e.risk, e.loss[objective], "algorithm", f"algorithm-{e.algorithm}", e.algorithm)
-            for e in entries
-            if e.outcome == "found"
-        ),
-        *found[-1:],
-    ]
+) -> list[LivePoint]:
+    """Risk, loss, kind, row and name of everything that can be chosen."""
+    found: list[LivePoint] = []
+    for node in nodes:
+        changed = ", ".join(f"{column} {now}" for column, _, now in node["changed"])
+        found.append((node["risk"], node["loss"], node["kind"], node["id"], changed or texts().drawn.chosen))
+    for i, point in enumerate(points):
+        if point.risk and point.loss is not None:
+            found.append((point.risk, point.loss, "point", f"point-{i}", parameters_in_words(point.asked)))
+    for entry in entries:
+        if entry.outcome == "found" and entry.risk:
+            name = entry.algorithm
+            found.append((entry.risk, entry.loss[objective], "algorithm", f"algorithm-{name}", name))
     return [each for each in found if each[0] and each[1] is not None]
 
 
-def scatter_of(given: Iterable[tuple[float, float, str, str, str]]) -> Scatter | None:
-    """Places in the picture: risk on a logarithmic scale, because a risk of 1 in 2 and 1 in 200 both matter."""
-    rows = list(given)
+def scatter_of(rows: Sequence[LivePoint], objective: str) -> Plot | None:
+    """Loss by risk on a logarithmic scale, because a risk of 1 in 2 and 1 in 200 both matter."""
     if not rows:
         return None
-    low, high = (edge(row[1] for row in rows) for edge in (min, max))
-    if high - low < 1e-9:
-        low, high = low - 0.05 * max(1.0, abs(low)), high + 0.05 * max(1.0, abs(high))
-    most = max(2.0, max(1 / row[0] for row in rows))
-
-    def across(one_in: float) -> float:
-        return EDGE + (WIDTH - EDGE - 14) * math.log(max(1.0, one_in)) / math.log(most)
-
-    def up(loss: float) -> float:
-        return HEIGHT - EDGE - (HEIGHT - EDGE - 16) * (loss - low) / (high - low)
-
-    marks = tuple(
-        Mark(round(across(1 / risk), 1), round(up(loss), 1), kind, row, name) for risk, loss, kind, row, name in rows
-    )
-    ticks: list[tuple[float, str]] = []
-    for n in (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000):
-        if n <= most and (not ticks or across(n) - ticks[-1][0] >= 42):
-            ticks.append((round(across(n), 1), f"{n:,}"))
-    steps = [low + (high - low) * i / 4 for i in range(5)]
-    return Scatter(marks, tuple(ticks), tuple((round(up(loss), 1), f"{loss:.3g}") for loss in steps))
+    most = max(2.0, max(1 / risk for risk, *_ in rows))
+    up = loss_axis([loss for _, loss, *_ in rows], objective)
+    steps = (n for exponent in range(8) for n in (10**exponent, 2 * 10**exponent, 5 * 10**exponent) if n <= most)
+    ticks = tuple((math.log(n), (f"{n:,}",)) for n in steps)
+    across = PlotAxis(0.0, math.log(most), ticks, texts().drawn.across, grid=True)
+    marks = [(math.log(max(1.0, 1 / risk)), loss, kind, row, name) for risk, loss, kind, row, name in rows]
+    return _chosen_from(marks, across, up, 200)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from starlette.exceptions import HTTPException
 
 from shoal.release import Release
-from shoal.report import charts
+from shoal.report.drawings import risk_plot
 from shoal.report.essentials import found_before
 from shoal.report.summary import Summary, summary
+from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
 from shoal.web.nodes import lattice_of, neighbours_of, node_list
 from shoal.web.pages import texts
@@ -32,10 +33,8 @@ def summary_of(run: WebRun) -> Summary:
 def prepare(run: WebRun) -> None:
     """Compute what the screen shows, while the run still tells its progress."""
     release, told = release_of(run), summary_of(run)
-    title = texts().explore.risk
-    run.cache["charts"] = {
-        "risk": charts.inlined(charts.risk_chart(told.bins, counted_unit(release.policy)), "risk", title)
-    }
+    plot = risk_plot(told.bins, counted_unit(release.policy))
+    run.cache["charts"] = {"risk": plot_svg(plot, "risk", texts().explore.risk)}
     run.cache["before"] = found_before(release)
     visits = run.visits
     neighbours_of(release, visits)

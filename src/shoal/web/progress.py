@@ -52,9 +52,9 @@ def _show(request: Request) -> Response:
 def _drawn(found: list[LivePoint]) -> Any:
     if not found:
         return None
-    from shoal.web.nodes import scatter_of  # which brings the rest of shoal: a job that has found a point has it
+    from shoal.web.nodes import drawn_beside_table, scatter_of  # which load shoal, as a job with a point has
 
-    return scatter_of(found)
+    return drawn_beside_table(scatter_of(found, texts().run.loss), "found", texts().run.loss)
 
 
 def _cancel(request: Request, _: FormData) -> Response:

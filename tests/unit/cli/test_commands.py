@@ -327,7 +327,7 @@ def test_check_as_json(place: Place) -> None:
     result = run(*place.check(place.data, "--json"))
     assert result.exit_code == 1
     shown = strict_json(result.stdout)
-    assert shown["hold"] is False
+    assert shown["holds"] is False
     assert shown["identifiers"] == ["name"]
     assert [(v["asked"], v["worst"], v["classes"], v["records"]) for v in shown["verdicts"]] == [
         ("2-anonymity", 1.0, 4, 4),

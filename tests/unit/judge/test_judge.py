@@ -68,7 +68,7 @@ def test_a_preset_is_judged_by_all_that_it_asks(place: Path) -> None:
     code, printed = run(place, "check", "pairs.csv", "-p", "wp216.toml", "--original", "pairs.csv", "--json")
     assert code == 1
     found = json.loads(printed)
-    assert (found["outcome"], found["hold"]) == ("fails", False)
+    assert (found["outcome"], found["holds"]) == ("fails", False)
     told = {verdict["asked"]: verdict["outcome"] for verdict in found["verdicts"]}
     assert told["2-anonymity"] == "holds"
     assert told["linkage risk at most 0.09, measured"] == "fails"

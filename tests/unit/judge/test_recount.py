@@ -221,7 +221,6 @@ def test_verdicts_are_plain_values() -> None:
         "publication": "do not publish",
         "outcome": "fails",
         "holds": False,
-        "hold": False,
         "verdicts": [
             {
                 "asked": "2-anonymity",

@@ -1,7 +1,6 @@
 """Masking columns of a table: what comes back, of which type, and what is refused."""
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
@@ -149,10 +148,3 @@ def test_the_largest_numbers_are_grouped_like_others(method):
 
 def test_one_number_written_in_two_ways_is_no_range():
     assert masked(pa.table({"pay": ["39", "039", "39.0"]}), value="range").table["pay"].to_pylist() == ["039"] * 3
-
-
-def test_the_old_name_still_works_and_says_so() -> None:
-    sys.modules.pop("shoal.micro", None)
-    with pytest.warns(DeprecationWarning, match=r"shoal\.masking"):
-        from shoal.micro import microaggregate as old
-    assert old is microaggregate

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.commands import app
 from shoal.errors import HierarchyError, PolicyError, UncoveredValueError
+from shoal.report.svg import Block
 from shoal.table.builders import File, build
 
 AGES = pd.DataFrame(
@@ -158,7 +159,8 @@ def test_on_the_command_line(tmp_path):
 
 def test_the_chart_has_a_box_for_every_label():
     found = shoal.hierarchy(AGES, "age", boundaries=[18, 65])
-    drawn = found.chart().to_dict()
-    rows = drawn["data"]["values"] if "values" in drawn["data"] else drawn["datasets"][drawn["data"]["name"]]
-    assert sum(row["records"] for row in rows if row["level"] == 1) == found.records
-    assert len(rows) == sum(len(level.labels) for level in found.levels)
+    boxes = [mark for mark in found.chart().plot.marks if isinstance(mark, Block)]
+    row = len(found.levels) - 2  # of level 1, with the top above
+    assert sum(box.right - box.left for box in boxes if box.low == row) == found.records
+    assert [box.name for box in boxes if box.low == row] == ["<18: 2 records", "18-64: 3 records", ">=65: 1 record"]
+    assert len(boxes) == sum(len(level.labels) for level in found.levels)

@@ -1,11 +1,13 @@
-"""Charts that a report draws by itself: they show what Altair's show, and stay within their frame."""
+"""Charts: they show the figures, stay within their frame, and their marks can be named, followed and saved."""
 
 from __future__ import annotations
 
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.report import charts
-from shoal.report.drawings import PLOTS, round_steps
+from shoal.errors import OutputError
+from shoal.report.drawings import frontier_plot, lattice_plot, risk_plot, round_steps
 from shoal.report.intrusion import within_budget
 from shoal.report.lettering import WIDTH
-from shoal.report.pictures import Picture, groups_of, pictures
-from shoal.report.summary import summary
-from shoal.report.svg import EDGE, GAP, LETTER, Block, Plot, Stretch, Symbols, _shown, plot_svg
+from shoal.report.pictures import groups_of, pictures
+from shoal.report.summary import LatticeNode, summary
+from shoal.report.svg import EDGE, GAP, LETTER, Chart, Symbols, _shown, plot_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "title", "g", "path", "text", "rect", "line"}
+AGES = {
+    "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10, 20]}}},
+    "require": [{"model": "k-anonymity", "k": 3}],
+}
 NASTY = ["<script>", "a & b", '"quoted"', "漢" * 30, "x" * 200, "two words that are long", "", "-"]
 
 
@@ -42,7 +48,7 @@ def policy(algorithm: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[Picture]:
+def drawn() -> list[Chart]:
     """Every kind of chart."""
     rng = np.random.default_rng(3)
     people = pa.table({
@@ -51,7 +57,7 @@ def drawn() -> list[Picture]:
         "disease": [NASTY[i] for i in rng.integers(0, len(NASTY), 200)],
         "cost": [str(x) for x in rng.integers(100, 9_000, 200)],
     })  # fmt: skip
-    found: list[Picture] = []
+    found: list[Chart] = []
     for algorithm, pair in (("optimal", ()), ("optimal", ("age", "zip")), ("mondrian", ())):
         asked = policy(algorithm)
         release = shoal.anonymize(people, asked)
@@ -61,52 +67,67 @@ def drawn() -> list[Picture]:
     return found
 
 
-def test_every_kind_of_chart_is_drawn_in_both_ways(drawn: list[Picture]) -> None:
-    assert {picture.kind for picture in drawn} == set(PLOTS) == set(charts.CHARTS)
+def test_every_kind_of_chart_is_drawn(drawn: list[Chart]) -> None:
+    names = {re.sub(r"[\d-]+$", "", chart.name) for chart in drawn}
+    kinds = {"risk", "size", "loss", "lattice", "slice", "partition", "attack", "frontier"}
+    assert names == {"sensitive", *(f"{kind}-chart" for kind in kinds)}
 
 
-def test_a_drawing_shows_what_altair_shows(drawn: list[Picture]) -> None:
-    for picture in drawn:
-        plot = PLOTS[picture.kind](*picture.told)
-        spec = charts.CHARTS[picture.kind](*picture.told).to_dict()
-        layers = spec.get("layer", [spec])
-        encoded = [layer["encoding"] for layer in layers]
-        assert plot.across.title in {of["x"].get("title") for of in encoded}, picture.kind
-        assert plot.up.title in {of["y"].get("title") for of in encoded}, picture.kind
-        rows = _rows(spec)
-        if picture.kind == "frontier":
-            rows = [row for row in rows if "release" in row]
-        if picture.kind == "attacks":
-            assert _marks(plot, Stretch) == len(rows)
-            ticks = [mark for mark in plot.marks if isinstance(mark, Symbols) and mark.shape == "tick"]
-            assert len(ticks) == sum(row["control"] is not None for row in rows)
-        elif picture.kind in ("lattice", "slice", "frontier"):
-            assert sum(len(mark.places) for mark in plot.marks if isinstance(mark, Symbols)) == len(rows)
-        else:
-            assert _marks(plot, Block) == len(rows)
-        scales = [of["color"]["scale"] for of in encoded if "color" in of]
-        assert [name for name, _, _ in plot.legend] == (scales[0]["domain"] if scales else [])
+def test_a_point_with_a_link_can_be_reached_by_pointer_keyboard_and_screen_reader() -> None:
+    frontier = shoal.frontier(pa.table({"age": [str(20 + i % 30) for i in range(90)]}), AGES, k=[2, 3, 40, 99])
+    plot = frontier_plot(frontier, 1, link="#point-")
+    root = ET.fromstring(plot_svg(plot, "f", "<title>"))
+    assert root.attrib["role"] == "group"  # one picture would hide its links
+    anchors = {a.attrib["href"]: a for a in root.iter(f"{SVG}a")}
+    assert set(anchors) == {f"#point-{i}" for i, point in enumerate(frontier) if point.feasible}
+    assert len(anchors) == 3
+    for href, anchor in anchors.items():
+        point = frontier.points[int(href.removeprefix("#point-"))]
+        assert anchor.attrib["aria-label"].startswith(f"k = {point.asked['k']:g}: risk ")
+        assert anchor.findtext(f"{SVG}title") == anchor.attrib["aria-label"]
+        assert "tabindex" not in anchor.attrib
+        assert anchor.find(f"{SVG}circle[@pointer-events='all']") is not None
+    beside = ET.fromstring(plot_svg(plot, "f", "t", beside_table=True))
+    assert beside.attrib["aria-hidden"] == "true"
+    assert {a.attrib["tabindex"] for a in beside.iter(f"{SVG}a")} == {"-1"}
 
 
-def _rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """All rows of a chart's data, those that several layers share once."""
-    return [row for rows in spec["datasets"].values() for row in rows]
+def test_names_and_links_are_escaped() -> None:
+    plot = lattice_plot([LatticeNode(0.0, 0, "safe"), LatticeNode(0.0, 1, "chosen")])
+    mark = Symbols("ring", 50, "accent", ((0.0, 0.0),), ('<b>"&',), ('#"><script>',))
+    root = ET.fromstring(plot_svg(replace(plot, marks=(mark,)), "x", "t"))
+    (anchor,) = root.iter(f"{SVG}a")
+    assert anchor.attrib["href"] == '#"><script>'
+    assert anchor.attrib["aria-label"] == anchor.findtext(f"{SVG}title") == '<b>"&'
 
 
-def _marks(plot: Plot, kind: type) -> int:
-    return sum(isinstance(mark, kind) for mark in plot.marks)
+def test_a_chart_is_saved_as_svg_that_stands_alone(drawn: list[Chart], tmp_path: Path) -> None:
+    chart, path = drawn[0], tmp_path / "chart.svg"
+    chart.save(path)
+    root = ET.fromstring(path.read_text(encoding="utf-8"))
+    assert root.findtext(f"{SVG}title") == chart.title
+    assert root.findtext(f"{SVG}desc") == chart.description
+    ids = {part.attrib["id"] for part in root.iter() if "id" in part.attrib}
+    assert {root.attrib["aria-labelledby"], root.attrib["aria-describedby"]} <= ids
+    assert "http" not in path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    with pytest.raises(OutputError, match="already exists"):
+        chart.save(path)
+    chart.save(path, force=True)
+    with pytest.raises(OutputError, match=r"only be saved as \.svg"):
+        chart.save(tmp_path / "chart.png")
 
 
-def test_lengths_of_bars_are_those_of_the_figures(drawn: list[Picture]) -> None:
-    picture = next(each for each in drawn if each.kind == "risk")
-    plot = PLOTS["risk"](*picture.told)
+def test_lengths_of_bars_are_those_of_the_figures(drawn: list[Chart]) -> None:
+    release = shoal.anonymize(pa.table({"age": [str(20 + i % 30) for i in range(90)]}), AGES)
+    bins = summary(release).bins
+    plot = risk_plot(bins)
     root = ET.fromstring(plot_svg(plot, "x", "t"))
     wide = [float(rect.attrib["width"]) for rect in root.iter(f"{SVG}rect")]
-    shares = [x for of in ("before", "after") for x in (getattr(each, of) for each in picture.told[0])]
+    shares = [x for of in ("before", "after") for x in (getattr(each, of) for each in bins)]
     assert wide == pytest.approx([x / plot.across.high * plot.width for x in shares], abs=0.06)
 
 
-def test_nothing_lies_outside_the_frame_or_on_the_axis_of_another(drawn: list[Picture]) -> None:
+def test_nothing_lies_outside_the_frame_or_on_the_axis_of_another(drawn: list[Chart]) -> None:
     for picture in drawn:
         text = str(picture.drawn())
         root = ET.fromstring(text)  # which also tells that every text is escaped
@@ -125,15 +146,7 @@ def test_nothing_lies_outside_the_frame_or_on_the_axis_of_another(drawn: list[Pi
             x, y = float(label.attrib["x"]), float(label.attrib["y"])
             assert 0 <= left + x <= width
             assert top + y <= height
-        assert {tag.tag.removeprefix(SVG) for tag in root.iter()} <= {
-            "svg",
-            "title",
-            "g",
-            "path",
-            "text",
-            "rect",
-            "line",
-        }
+        assert {tag.tag.removeprefix(SVG) for tag in root.iter()} <= TAGS
         assert "nan" not in text
         assert "inf" not in re.sub(r">[^<]*<", "><", text)
 

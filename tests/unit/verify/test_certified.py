@@ -428,7 +428,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "Every requirement holds, and nothing contradicts the certificate." in done.stdout
     printed = json.loads(run(app, ["verify", str(proof), str(path), "--json"]).stdout)
-    assert (printed["outcome"], printed["hold"]) == ("holds", True)
+    assert (printed["outcome"], printed["holds"]) == ("holds", True)
     assert {"name", "claimed", "found", "holds", "why", "required"} == set(printed["lines"][0])
     certificate["measured"]["k"] = 99
     proof.write_text(json.dumps(certificate), encoding="utf-8")

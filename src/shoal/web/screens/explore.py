@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import vl_convert
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 import shoal
 from shoal.alternatives.compare import Entry
 from shoal.alternatives.frontier import Point, with_parameters
 from shoal.alternatives.recommend import Exploration
-from shoal.report import charts
+from shoal.report.drawings import frontier_plot, parameters_in_words
 from shoal.report.essentials import essentials, gone, proof
 from shoal.report.html import sentence
+from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
 from shoal.search import SEARCHES
 from shoal.search.problem import Progress
 from shoal.web.jobs import LivePoint
-from shoal.web.nodes import asked_in_words, marks_of, scatter_of
+from shoal.web.nodes import WIDTH, drawn_beside_table, marks_of, scatter_of
 from shoal.web.pages import get, given, number_in, pages_of, post, run_of, texts, workspace_of
 from shoal.web.prepared import prepare, release_of, summary_of
 from shoal.web.screens.rows import has_rows
@@ -41,6 +42,7 @@ def _show(request: Request) -> Response:
     found: Exploration | None = run.cache.get("exploration")
     entries: list[Entry] = run.cache.get("entries", [])
     objective = release.policy.release.objective
+    others = marks_of(run.cache["nodes"], () if found is None else found.frontier, entries, objective)
     return pages.render(
         "explore.html",
         "explore",
@@ -56,8 +58,8 @@ def _show(request: Request) -> Response:
         exploration=found,
         points=[] if found is None else list(enumerate(found.frontier)),
         nodes=run.cache["nodes"],
-        lattice=run.cache["lattice"],
-        scatter=scatter_of(marks_of(run.cache["nodes"], () if found is None else found.frontier, entries, objective)),
+        lattice=drawn_beside_table(run.cache["lattice"], "lattice", texts().explore.nodes),
+        scatter=drawn_beside_table(scatter_of(others, objective), "others", texts().explore.others),
         entries=entries,
         algorithms=ALGORITHMS,
         since=_since(workspace_of(request), run),
@@ -140,7 +142,7 @@ def _of_point(workspace: Workspace, run: WebRun, place: str) -> Draft:
         if "max_suppression" in asked:
             fields.setdefault("release", {})["max_suppression"] = asked["max_suppression"]
 
-    return workspace.edit(run.draft, asked_in_words(asked), edit)
+    return workspace.edit(run.draft, parameters_in_words(asked), edit)
 
 
 def _of_algorithm(workspace: Workspace, run: WebRun, name: str) -> Draft:
@@ -201,9 +203,11 @@ def _sweep(request: Request, _: FormData) -> Response:
     def work(progress: Progress) -> str:
         found = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress, each=solved.append)
         run.cache["exploration"] = found
-        chart = charts.frontier_chart(found.frontier, found.own, texts().explore.this)
-        run.cache["frontier"] = vl_convert.vegalite_to_vega(chart.to_dict(validate=False))
-        run.cache["charts"]["frontier"] = charts.inlined(chart, "frontier", texts().explore.frontier)
+        if any(point.feasible for point in found.frontier):
+            plot = frontier_plot(found.frontier, found.own, texts().explore.this, "#point-")
+            run.cache["charts"]["frontier"] = plot_svg(
+                replace(plot, outer_width=WIDTH), "frontier", texts().explore.frontier
+            )
         return f"/runs/{run.number}/explore#frontier-h"
 
     return pages.follow(workspace.jobs.start(texts().explore.sweeping, work, f"/runs/{run.number}/explore", live))
@@ -230,19 +234,8 @@ def _compare_algorithms(request: Request, form: FormData) -> Response:
     return pages.follow(workspace.jobs.start(texts().explore.comparing, work, f"/runs/{run.number}/explore", live))
 
 
-def _frontier(request: Request) -> Response:
-    """The chart for a script to draw, with the place of each point."""
-    run = run_of(request)
-    found: Exploration | None = run.cache.get("exploration")
-    if found is None:
-        raise HTTPException(404)
-    asked = [asked_in_words(point.asked) for point in found.frontier]
-    return JSONResponse({"spec": run.cache["frontier"], "asked": asked})
-
-
 ROUTES = [
     get("/runs/{run:int}/explore", _show),
-    get("/runs/{run:int}/frontier.json", _frontier),
     post("/runs/{run:int}/take", _take),
     post("/runs/{run:int}/sweep", _sweep),
     post("/runs/{run:int}/algorithms", _compare_algorithms),

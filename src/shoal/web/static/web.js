@@ -77,42 +77,18 @@ for (const slider of document.querySelectorAll("input[type=range]")) {
   slider.addEventListener("input", () => { slider.nextElementSibling.value = slider.value; });
 }
 
-// The frontier, drawn so that its points can be chosen; without this the table below it does the same.
-const chart = document.getElementById("vega");
-async function draw() {
-  const { spec, asked } = await (await fetch(chart.dataset.frontier)).json();
-  const place = document.createElement("div");
-  chart.replaceChildren(place);
-  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false, mode: "vega" };
-  const { view } = await window.vegaEmbed(place, spec, options);
-  const svg = place.querySelector("svg");
-  svg.classList.add("chart");
-  // To a screen reader the chart is one picture: the table below it has its points.
-  for (const part of svg.querySelectorAll("[role], [aria-roledescription], [aria-label]")) {
-    for (const name of ["role", "aria-roledescription", "aria-label"]) part.removeAttribute(name);
-  }
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", document.getElementById("frontier-d").textContent);
-  view.addEventListener("click", (event, item) => {
-    const point = item && item.datum && item.datum.asked ? asked.indexOf(item.datum.asked) : -1;
-    const row = document.getElementById(`point-${point}`);
-    if (row && row.querySelector("button")) row.querySelector("button").click();
-  });
+// A mark in a chart leads to its row in a table; here its figures and its button are shown in a dialog.
+const dialog = document.querySelector("svg.chart a") ? document.createElement("dialog") : null;
+if (dialog) {
+  dialog.setAttribute("aria-labelledby", "mark-h");
+  document.querySelector("main").append(dialog);
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }
-if (chart) window.addEventListener("load", () => { if (window.vegaEmbed) draw(); });
-
-// A mark in a picture leads to its row in a table; here its figures and its button are shown beside it.
-const drawn = document.querySelector("svg.drawn a") ? document.createElement("dialog") : null;
-if (drawn) {
-  drawn.setAttribute("aria-labelledby", "drawn-h");
-  document.querySelector("main").append(drawn);
-  drawn.addEventListener("click", (event) => { if (event.target === drawn) drawn.close(); });
-}
-function tell(row) {
+function showRow(row) {
   const heads = [...row.closest("table").querySelectorAll("thead th")];
   const cells = [...row.children];
   const title = document.createElement("h2");
-  title.id = "drawn-h";
+  title.id = "mark-h";
   title.textContent = cells[0].textContent;
   const list = document.createElement("dl");
   heads.slice(1).forEach((head, i) => {
@@ -136,16 +112,16 @@ function tell(row) {
   close.type = "button";
   close.className = "quiet";
   close.textContent = document.body.dataset.close;
-  close.addEventListener("click", () => drawn.close());
+  close.addEventListener("click", () => dialog.close());
   bar.append(close);
-  drawn.replaceChildren(title, list, bar);
-  drawn.showModal();
+  dialog.replaceChildren(title, list, bar);
+  dialog.showModal();
 }
-for (const mark of document.querySelectorAll("svg.drawn a")) {
+for (const mark of document.querySelectorAll("svg.chart a")) {
   mark.addEventListener("click", (event) => {
     const row = document.getElementById(mark.getAttribute("href").slice(1));
     if (!row) return;
     event.preventDefault();
-    tell(row);
+    showRow(row);
   });
 }
