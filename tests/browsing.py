@@ -105,7 +105,7 @@ class Tab:
         self.page.on("dialog", lambda dialog: (self.events.append("dialog"), dialog.dismiss()))
         self.context.on("request", lambda request: self.asked.append(request.url))
         self.served = served
-        self.page.goto(served.address)
+        self.page.goto(served.new_address())
         self.page.wait_for_selector("nav .steps")
         self.page.wait_for_load_state("load")  # with its style sheet
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -102,7 +102,22 @@ class Client:
 @dataclass
 class Served:
     workspace: Workspace
-    address: str  # the first one, with the token
+    addresses: list[str]  # with the token; the last one opens the page
+    entered: Client | None = None
+    opened: int = 0  # how many of the addresses
+
+    @property
+    def address(self) -> str:
+        """The address that the terminal shows."""
+        return self.addresses[-1]
+
+    def new_address(self) -> str:
+        """An address that opens the page; tried once more, a used one is replaced."""
+        if self.opened == len(self.addresses):
+            assert self.stranger().request("GET", f"/?{urlsplit(self.address).query}").status == 403
+        self.opened += 1
+        assert self.opened == len(self.addresses)
+        return self.address
 
     @property
     def host(self) -> str:
@@ -116,7 +131,9 @@ class Served:
         return Client(self.host)
 
     def user(self) -> Client:
-        return user_at(self.address)
+        """Whose browser has opened the page; it opens the address once."""
+        self.entered = self.entered or user_at(self.new_address())
+        return replace(self.entered, more={})
 
 
 def user_at(address: str) -> Client:
@@ -146,7 +163,7 @@ def served(root: Path, settings: Settings | None = None, **given: Any) -> Iterat
     thread.start()
     try:
         assert ready.wait(PATIENCE)
-        yield Served(workspace, addresses[0])
+        yield Served(workspace, addresses)
     finally:
         workspace.stopping.set()
         thread.join(PATIENCE)

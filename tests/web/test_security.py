@@ -6,7 +6,6 @@ import socket
 import stat
 import sys
 import threading
-import time
 from collections.abc import Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -59,8 +58,24 @@ def test_a_wrong_token_is_refused(page: Served) -> None:
         assert "set-cookie" not in found.headers
 
 
+def test_an_address_opens_the_page_once(root: Path) -> None:
+    """It stays in the history of the browser, and in the list of processes while the browser starts."""
+    with served(root) as page:
+        first = f"/?token={page.token}"
+        for method, headers in (("HEAD", {}), ("GET", {"Sec-Purpose": "prefetch;prerender"})):  # nobody has seen it
+            assert page.stranger().request(method, first, headers).status == 403
+        assert "set-cookie" in page.stranger().request("GET", first).headers
+        for _ in range(3):
+            found = page.stranger().request("GET", first)
+            assert found.status == 403
+            assert "set-cookie" not in found.headers
+        assert len(page.addresses) == 2  # its user reads the next one in the terminal, and nobody can ask for many
+        assert "set-cookie" in page.stranger().request("GET", f"/?token={page.token}").headers
+
+
 def test_the_cookie_is_for_this_server_alone(page: Served) -> None:
     """HttpOnly and SameSite=Strict; and as cookies do not tell ports apart, for a path that no other server knows."""
+    page.new_address()
     found = page.stranger().request("GET", f"/?token={page.token}")
     name, *attributes = found.headers["set-cookie"].split("; ")
     assert name.startswith("shoal=")
@@ -214,6 +229,27 @@ def test_the_database_that_is_checked_is_the_one_that_is_opened(page: Served, ro
     (root / "people.db").unlink()
 
 
+@pytest.mark.parametrize("reads", ["read_csv('{0}')", "read_text('{0}')", "glob('{0}')", "leaking()"])
+def test_a_view_of_a_database_reads_no_file(page: Served, root: Path, tmp_path: Path, reads: str) -> None:
+    """Whoever made the database could otherwise show what is in any folder of this computer."""
+    name = f"{reads[:6]}.db"
+    (tmp_path / "private.csv").write_text(TABLE)
+    with duckdb.connect(root / name) as con:
+        con.execute(f"CREATE MACRO leaking() AS TABLE SELECT * FROM read_csv('{tmp_path}/private.csv')")
+        con.execute(f"CREATE VIEW people AS SELECT * FROM {reads.format(tmp_path / 'private.csv')}")
+        con.execute("CREATE TABLE zips AS SELECT 'x' || (i % 3) AS zip, i % 2 AS sex FROM range(30) t(i)")
+    user = page.user()
+    try:
+        for _ in range(2):  # an open database stays confined
+            found = user.finished(user.post("/open", data=f"duckdb://{name}", table="people"))
+            assert not found.path.endswith("/table")
+            assert SECRET not in found.text
+        found = user.finished(user.post("/open", data=f"duckdb://{name}", table="zips"))
+        assert found.path.endswith("/table"), found.text
+    finally:
+        (root / name).unlink()
+
+
 def test_a_folder_with_a_link_that_leads_out_is_no_table(page: Served, root: Path, tmp_path: Path) -> None:
     (tmp_path / "private.parquet").write_bytes(b"PAR1")
     (root / "many").mkdir()
@@ -327,27 +363,31 @@ def test_two_hundred_requests_at_once_do_not_get_in_nor_stop_the_server(page: Se
     user = page.user()
 
     def knock(i: int) -> int:
-        return page.stranger().request("GET", user.room + SCREENS[i % len(SCREENS)]).status
+        try:
+            return page.stranger().request("GET", user.room + SCREENS[i % len(SCREENS)]).status
+        except ConnectionError:  # it had not been read when others came: the oldest make way
+            return 0
 
     with ThreadPoolExecutor(200) as pool:
         found = set(pool.map(knock, range(200)))
-    assert found <= {403, 503}  # refused, or too many at once
-    assert 403 in found
+    assert 403 in found <= {0, 403}
     assert user.get("/").status == 200
 
 
-def test_more_connections_than_it_answers_are_told_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "AT_ONCE", 4)
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost:"])
+def test_silent_connections_do_not_lock_the_user_out(root: Path, said: bytes) -> None:
     with served(root) as page:
         user = page.user()
         host, _, port = page.host.partition(":")
         with ExitStack() as held:
-            for _ in range(6):
-                held.enter_context(socket.create_connection((host, int(port)), PATIENCE))
-            assert user.request("GET", user.room + "/").status == 503
-        end = time.monotonic() + PATIENCE
-        while user.request("GET", user.room + "/").status != 200:  # it takes a moment until they are gone
-            assert time.monotonic() < end
+            silent = []
+            for _ in range(80):
+                silent.append(held.enter_context(socket.create_connection((host, int(port)), PATIENCE)))
+                silent[-1].sendall(said)
+            assert user.request("GET", user.room + "/").status == 200
+            for connection in silent[: 80 - server.MAX_SILENT]:
+                assert connection.recv(1) == b""  # closed: the oldest make way
+            assert user.request("GET", user.room + "/").status == 200
 
 
 # ── what is left behind ─────────────────────────────────────────────────────────────────────────────────────

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from shoal.engines.temporary import private_folder
 
 
 def connect() -> duckdb.DuckDBPyConnection:
@@ -26,13 +30,38 @@ def _database(_process: int) -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
+_READABLE_FOLDER: ContextVar[Path | None] = ContextVar("readable_folder", default=None)
+
+
+@contextmanager
+def confined_to(folder: Path) -> Iterator[None]:
+    """Confine the databases that are opened meanwhile to their own tables and the files of a folder, for good.
+
+    A view that is stored in a database file can read any file of this computer.
+    """
+    token = _READABLE_FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        _READABLE_FOLDER.reset(token)
+
+
+def confine(connection: duckdb.DuckDBPyConnection) -> None:
+    """Apply ``confined_to``; DuckDB refuses to change either setting again while the database is open."""
+    folder = _READABLE_FOLDER.get()
+    if folder is None or connection.execute("SELECT NOT current_setting('enable_external_access')").fetchone() == (1,):
+        return
+    text = str(folder).replace("'", "''")
+    connection.execute(f"SET allowed_directories = ['{text}']; SET enable_external_access = false")
+
+
 @cache
 def spilling() -> dict[str, Any]:
     """Return a private folder for data that do not fit in memory, because spilled data are rows of the table.
 
     It is shared by all connections: a database cannot be opened twice with different settings.
     """
-    folder = tempfile.mkdtemp(prefix="shoal-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = private_folder()
+    atexit.register(folder.remove)
     # A thread gives memory that queries no longer need back to the system: --memory applies to the whole process.
-    return {"temp_directory": folder, "preserve_insertion_order": False, "allocator_background_threads": True}
+    return {"temp_directory": str(folder.path), "preserve_insertion_order": False, "allocator_background_threads": True}

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -45,10 +46,33 @@ HEADERS = {
 class Secrets:
     """What only the user's browser knows, new for every server."""
 
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)  # in the first address
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)  # in every form
     room: str = field(default_factory=lambda: "/" + secrets.token_hex(8), repr=False)  # where the pages are
+    tokens: Tokens = field(default_factory=lambda: Tokens())
+
+
+@dataclass
+class Tokens:
+    """The token of the entrance, which opens it once; ``renewed`` is called with its successor."""
+
+    current: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
+    used: bool = False
+    renewed: Callable[[str], None] = lambda _: None
+
+    def take(self, given: str) -> bool:
+        """Return whether a token opens the entrance; one that was used before is replaced, so that its user can go on.
+
+        Tokens stay in histories, and other users of this computer can read the command lines of browsers.
+        """
+        if not secrets.compare_digest(given.encode(), self.current.encode()):
+            return False
+        if not self.used:
+            self.used = True
+            return True
+        self.current, self.used = secrets.token_urlsafe(32), False
+        self.renewed(self.current)
+        return False
 
 
 class Gate:
@@ -83,7 +107,7 @@ class Gate:
         try:
             self._check_origin(scope, headers)
             if scope["path"] == "/" and b"token=" in scope["query_string"]:
-                await self._enter(scope, safe)
+                await self._enter(scope, headers, safe)
                 return
             if scope["path"] == "/favicon.ico":  # browsers ask for it at the entrance
                 await _answer(safe, 204, "")
@@ -119,12 +143,14 @@ class Gate:
         ):
             raise HTTPException(403, "Open the address that shoal web has printed in the terminal.")
 
-    async def _enter(self, scope: Scope, send: Send) -> None:
+    async def _enter(self, scope: Scope, headers: _Headers, send: Send) -> None:
         """Exchange the token for a cookie. A page and no redirect: a redirect that began in another page, such as the
         file that opens the browser, would arrive without a cookie that is SameSite=Strict."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if not secrets.compare_digest(given.encode(), self._known.token.encode()):
-            raise HTTPException(403, "The token is wrong: open the address that shoal web has printed last.")
+        if scope["method"] != "GET" or "prefetch" in headers.first("sec-purpose"):  # nobody looks at the answer
+            raise HTTPException(403, "This address is opened by a person.")
+        if not self._known.tokens.take(given):
+            raise HTTPException(403, "An address opens the page once: open the one that shoal web has printed last.")
         room, onward = self._known.room, self._known.room + self._first
         secure = "; Secure" if self._scheme == "https" else ""
         cookie = f"{COOKIE}={self._known.cookie}; Path={room}/; HttpOnly; SameSite=Strict{secure}"

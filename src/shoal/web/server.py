@@ -12,6 +12,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,17 +27,40 @@ from shoal.web.screens.open import open_in
 from shoal.web.security import Secrets
 from shoal.web.workspace import Workspace
 
-AT_ONCE = 64  # connections that are answered; more are told that the server is busy
+MAX_SILENT = 64  # connections of a computer that have not asked for anything yet: the oldest makes way for the next
 HEADER_SECONDS = 10.0  # in which a connection must have sent its first headers
 TURN = 0.001  # seconds after which a job that computes lets a request have Python's lock; there are many such turns
 
 
 class _Protocol(H11Protocol):
-    """Closes connections that take their time to say what they want: they would use up those that there are."""
+    """Closes connections that do not say what they want, so that they never keep others out.
+
+    What is refused is answered and closed at once, so only the user's browser holds connections for longer.
+    """
+
+    def __init__(self, *given: Any, silent: dict[str, list[_Protocol]], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._silent = silent  # by address, the oldest first
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
+        of_peer = self._silent.setdefault(self._peer, [])
+        of_peer[:] = [other for other in of_peer if other.cycle is None and not other.transport.is_closing()]
+        of_peer.append(self)
+        if len(of_peer) > MAX_SILENT:
+            of_peer[0].transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self in (of_peer := self._silent.get(self._peer, [])):
+            of_peer.remove(self)
+        if not of_peer:
+            self._silent.pop(self._peer, None)
+
+    @property
+    def _peer(self) -> str:
+        return self.client[0] if self.client else ""
 
     def _close_if_silent(self) -> None:
         if self.cycle is None and not self.transport.is_closing():
@@ -112,6 +136,8 @@ def serve(
 ) -> None:
     """Serve the page until told to stop; ``ready`` is called with the first address when it answers.
 
+    An address opens the page once. Where one is opened a second time, ``ready`` is called with another.
+
     ``data`` is a table to open at once, with a ``policy`` where one is named.
     """
     known = Secrets()
@@ -128,12 +154,16 @@ def serve(
         upload_bytes=upload_bytes,
         first="/" if data is None else f"/jobs/{open_in(workspace, data, str(policy or ''), table, parquet).number}",
     )
-    address = f"{scheme}://{shown}:{port}/?token={known.token}"
+
+    def address(token: str) -> str:
+        return f"{scheme}://{shown}:{port}/?token={token}"
+
+    known.tokens.renewed = lambda token: ready(address(token))
 
     def answering() -> None:
-        ready(address)
+        ready(address(known.tokens.current))
         if browser:
-            _open_browser(workspace.folder, address)
+            _open_browser(workspace.folder, address(known.tokens.current))
         threading.Thread(target=loaded, daemon=True).start()  # while the browser draws the first screen
 
     sys.setswitchinterval(TURN)
@@ -141,7 +171,7 @@ def serve(
     logging.getLogger("asyncio").disabled = True
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=partial(_Protocol, silent={}),
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -150,7 +180,6 @@ def serve(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=AT_ONCE,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=64 * 2**10,

@@ -6,7 +6,6 @@ A draft never changes: an edit makes another, with an address of its own. So the
 from __future__ import annotations
 
 import copy
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.engines.temporary import private_folder
 from shoal.errors import ShoalError
 from shoal.web.folders import Folders
 from shoal.web.jobs import Job, Jobs
@@ -125,7 +125,8 @@ class Workspace:
 
     def __init__(self, roots: list[Path], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self.folder = Path(tempfile.mkdtemp(prefix="shoal-web-"))  # 0700, as mkdtemp makes it
+        self._private = private_folder("shoal-web-")
+        self.folder = self._private.path
         self.folders = Folders(roots)
         self.jobs = Jobs()
         self.stopping = threading.Event()
@@ -141,7 +142,7 @@ class Workspace:
     def close(self) -> None:
         """Stop the work and remove everything that was kept on disk."""
         self.jobs.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._private.remove()
 
     def _next(self) -> int:
         with self._lock:

@@ -25,7 +25,7 @@ from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import RowsInOrder, few_distinct
-from shoal.engines.scratch import spilling
+from shoal.engines.scratch import confine, spilling
 from shoal.errors import DataError
 from shoal.policy import Policy
 
@@ -48,6 +48,7 @@ class DuckDB(IbisPlace):
                 backend = ibis.duckdb.connect(path, read_only=read_only, **spilling())
             except duckdb.ConnectionException:  # this process has it open the other way
                 backend = ibis.duckdb.connect(path, read_only=not read_only, **spilling())
+            confine(backend.con)  # before any view is looked at
             return cls(backend, memory=None if memory is None else limits.parse_size(memory))
 
     def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:

@@ -97,19 +97,21 @@ def _read(
     progress(texts().open.reading, 0)
     loaded()
     from shoal.engines.opening import is_uri, opened
+    from shoal.engines.scratch import confined_to
 
     settings, uri = workspace.settings, is_uri(data)
-    engine = opened(
-        data,
-        table=table,
-        parquet=parquet,
-        engine=settings.engine,
-        memory=settings.memory,
-        separator=None if uri else settings.separator,
-        encoding=None if uri else settings.encoding,
-        header=None if uri else settings.header,
-        read_only=True,
-    )
+    with confined_to(workspace.folder):  # releases are written there and read back
+        engine = opened(
+            data,
+            table=table,
+            parquet=parquet,
+            engine=settings.engine,
+            memory=settings.memory,
+            separator=None if uri else settings.separator,
+            encoding=None if uri else settings.encoding,
+            header=None if uri else settings.header,
+            read_only=True,
+        )
     shown = _without_password(data) if uri else data
     options = ["--table", table] if uri and table and "#" not in data else []
     flags = {"--parquet": parquet, "--engine": settings.engine if settings.engine != "auto" and not uri else None}
