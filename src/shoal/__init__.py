@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from shoal.alternatives.k_minimal import k_minimal as k_minimal
     from shoal.alternatives.recommend import explore as explore
     from shoal.attacks.run import attack as attack
-    from shoal.dp.asking import plan_query as plan_query
-    from shoal.dp.asking import query as query
     from shoal.dp.budget import BudgetError as BudgetError
     from shoal.dp.ledger import Ledger as Ledger
+    from shoal.dp.query import plan_query as plan_query
+    from shoal.dp.query import query as query
     from shoal.dp.synthesis import plan_synthesis as plan_synthesis
     from shoal.dp.synthesis import synthesize as synthesize
     from shoal.engines.data import Data as Data
@@ -98,9 +98,9 @@ _HOME = {
     "make_keys": "release.signatures",
     "may_be": "utility.ranges",
     "measure": "pipeline",
-    "plan_query": "dp.asking",
+    "plan_query": "dp.query",
     "plan_synthesis": "dp.synthesis",
-    "query": "dp.asking",
+    "query": "dp.query",
     "read_ranges": "utility.ranges",
     "replay": "release.replay",
     "sign": "release.signatures",

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from benches import Bench
-from shoal.dp.asking import _opened
 from shoal.dp.counting import counted_exactly
+from shoal.dp.query import _opened
 
 ASKED: dict[str, Any] = {
     "count": True, "persons": True, "sum": ["x", "far"], "mean": ["text"], "table": [["g", "x"]],

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from examples import THOROUGH, tables
-from shoal.dp.asking import _opened
-from shoal.dp.asks import Ask, ContributionsAsk
 from shoal.dp.counting import ExactStatistics, counted_exactly
 from shoal.dp.quantiles import with_blocks
+from shoal.dp.query import _opened
+from shoal.dp.statistics import ContributionsStatistic, Statistic
 
 ASKED: dict[str, Any] = {
     "count": True,
@@ -57,7 +57,7 @@ def drawn(numbers: range) -> list[Record]:
     return found
 
 
-def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Ask], ExactStatistics]:
+def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Statistic], ExactStatistics]:
     kinds = {"t": pa.string(), "who": pa.string(), "g": pa.string(), "x": pa.string(), "y": pa.float64()}
     columns = zip(*records, strict=True)
     table = pa.table({name: pa.array(c, kind) for (name, kind), c in zip(kinds.items(), columns, strict=True)})
@@ -92,7 +92,7 @@ def test_no_person_changes_a_statistic_by_more_than_its_sensitivity(
         rest = [record for record in records if record[1] is None or not record[1].endswith(person)]
         _, without = counted(rest, by, contributions)
         for i, ask in enumerate(asks):
-            if isinstance(ask, ContributionsAsk):
+            if isinstance(ask, ContributionsStatistic):
                 continue
             for j, piece in enumerate(ask.pieces(contributions, grouped)):
                 one, other = by_table(whole.exact[i], j), by_table(without.exact[i], j)

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from shoal.dp.asking import Calibrated, _answered, _opened
 from shoal.dp.counting import counted_exactly
 from shoal.dp.noise import Noise
+from shoal.dp.query import Calibrated, _answered, _opened
 
 N = 2000
 CONFIDENCE = 0.9

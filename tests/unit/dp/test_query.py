@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.dp.asking import _opened
 from shoal.dp.budget import Budget
 from shoal.dp.counting import counted_exactly
 from shoal.dp.noise import opendp
+from shoal.dp.query import _opened
 
 
 def people(n: int = 400) -> pa.Table:
