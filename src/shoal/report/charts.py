@@ -16,7 +16,7 @@ import altair as alt
 from markupsafe import Markup
 
 from shoal.alternatives.frontier import Frontier
-from shoal.report.drawings import BEATEN, BEST, OTHERS, frontier_kinds, least_losses
+from shoal.report.drawings import BEATEN, BEST, OTHER_MODELS, frontier_kinds, least_losses
 from shoal.report.fates import Fate
 from shoal.report.lettering import PALETTE, STATES, WIDTH, cut_label, label_room, rows_height, wrapped_label
 from shoal.report.summary import Bin, Distribution, LatticeNode, PartitionPlot, Slice, Tick
@@ -33,15 +33,15 @@ def unchecked() -> Iterator[None]:
 def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
     """Draw the share of records by the probability of a right guess, before and after."""
     rows = [
-        {"chance": each.name, "table": table, "share": share}
-        for each in bins
-        for table, share in (("before", each.before), ("after", each.after))
+        {"chance": size_bin.name, "table": table, "share": share}
+        for size_bin in bins
+        for table, share in (("before", size_bin.before), ("after", size_bin.after))
     ]
     return _plot(
         alt.Chart(alt.InlineData(rows))
         .mark_bar()
         .encode(
-            y=_labels("chance", [each.name for each in bins], f"{unit}s in the class"),
+            y=_labels("chance", [size_bin.name for size_bin in bins], f"{unit}s in the class"),
             yOffset=alt.YOffset("table:N", sort=["before", "after"]),
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of records"),
             color=_colours("table", before="second", after="accent"),
@@ -52,12 +52,12 @@ def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
 
 def size_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
     """Draw the classes of the release by size."""
-    rows = [{"size": each.name, "classes": each.classes} for each in bins]
+    rows = [{"size": size_bin.name, "classes": size_bin.classes} for size_bin in bins]
     return _plot(
         alt.Chart(alt.InlineData(rows))
         .mark_bar(color=PALETTE["accent"])
         .encode(
-            y=_labels("size", [each.name for each in bins], f"{unit}s in the class"),
+            y=_labels("size", [size_bin.name for size_bin in bins], f"{unit}s in the class"),
             x=alt.X("classes:Q", axis=alt.Axis(format=",d", tickCount=3, tickMinStep=1), title="classes"),
         ),
         height=22 * len(bins),
@@ -87,23 +87,23 @@ def lattice_chart(nodes: Sequence[LatticeNode]) -> Any:
         **_states(nodes),
     )
     size = 60 if len(nodes) <= 100 else 18
-    others = base.transform_filter("datum.node != 'chosen'").mark_point(filled=True, size=size, opacity=1)
+    unchosen = base.transform_filter("datum.node != 'chosen'").mark_point(filled=True, size=size, opacity=1)
     chosen = base.transform_filter("datum.node == 'chosen'").mark_point(filled=True, size=160, opacity=1)
     layers = 1 + max(node.height for node in nodes)
-    return _plot(alt.layer(others, chosen), height=min(260, 60 + 30 * layers))
+    return _plot(alt.layer(unchosen, chosen), height=min(260, 60 + 30 * layers))
 
 
-def slice_chart(found: Slice) -> Any:
+def slice_chart(lattice_slice: Slice) -> Any:
     """Draw the levels of two columns, the others as chosen, with those that satisfy the policy."""
-    rows = [{"x": node.place, "y": node.height, "node": node.state} for node in found.nodes]
-    across, up = (sorted({int(getattr(node, axis)) for node in found.nodes}) for axis in ("place", "height"))
+    rows = [{"x": node.place, "y": node.height, "node": node.state} for node in lattice_slice.nodes]
+    across, up = (sorted({int(getattr(node, axis)) for node in lattice_slice.nodes}) for axis in ("place", "height"))
     chart = (
         alt.Chart(alt.InlineData(rows))
         .mark_point(filled=True, size=160, opacity=1)
         .encode(
-            x=_levels("x", cut_label(found.across, 24), across, found.labels[0]),
-            y=_levels("y", cut_label(found.up, 24), up, found.labels[1]),
-            **_states(found.nodes),
+            x=_levels("x", cut_label(lattice_slice.across, 24), across, lattice_slice.labels[0]),
+            y=_levels("y", cut_label(lattice_slice.up, 24), up, lattice_slice.labels[1]),
+            **_states(lattice_slice.nodes),
         )
     )
     return _plot(chart, height=max(140, 30 * len(up)), legend_columns=2)
@@ -125,24 +125,24 @@ def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str
 
 
 def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:
-    shown = [state for state in STATES if any(node.state == state for node in nodes)]
-    shapes = alt.Scale(domain=shown, range=[STATES[state][1] for state in shown])
+    states = [state for state in STATES if any(node.state == state for node in nodes)]
+    shapes = alt.Scale(domain=states, range=[STATES[state][1] for state in states])
     return {
-        "color": _colours("node", **{state: STATES[state][0] for state in shown}),
-        "shape": alt.Shape("node:N", sort=shown, scale=shapes),
+        "color": _colours("node", **{state: STATES[state][0] for state in states}),
+        "shape": alt.Shape("node:N", sort=states, scale=shapes),
     }
 
 
-def partition_chart(found: PartitionPlot) -> Any:
+def partition_chart(partition: PartitionPlot) -> Any:
     """Draw the classes in two columns; the axes name only values that many people have."""
-    rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in found.boxes]
-    across, up = found.ticks
+    rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in partition.boxes]
+    across, up = partition.ticks
     chart = (
         alt.Chart(alt.InlineData(rows))
         .mark_rect(fill=PALETTE["accent"], stroke=PALETTE["ink"], strokeWidth=0.6)
         .encode(
-            x=_named("x", found.across, across),
-            y=_named("y", found.up, up),
+            x=_named("x", partition.across, across),
+            y=_named("y", partition.up, up),
             x2="x2:Q",
             y2="y2:Q",
             fillOpacity=alt.FillOpacity("records:Q", scale=alt.Scale(type="sqrt", range=[0.05, 0.4]), legend=None),
@@ -153,32 +153,34 @@ def partition_chart(found: PartitionPlot) -> Any:
 
 def _named(letter: str, name: str, ticks: Sequence[Tick]) -> Any:
     kind: Any = alt.X if letter == "x" else alt.Y
-    places, most = [tick.at for tick in ticks], 8 if letter == "x" else 14
-    texts = json.dumps([cut_label(tick.label, most) for tick in ticks])
+    places, max_letters = [tick.at for tick in ticks], 8 if letter == "x" else 14
+    texts = json.dumps([cut_label(tick.label, max_letters) for tick in ticks])
     expression = f"{texts}[indexof({json.dumps(places)}, datum.value)]"
-    room: dict[str, Any] = {} if letter == "x" else {"minExtent": label_room([tick.label for tick in ticks], most)}
+    room: dict[str, Any] = (
+        {} if letter == "x" else {"minExtent": label_room([tick.label for tick in ticks], max_letters)}
+    )
     axis = alt.Axis(values=places, labelExpr=expression, grid=False, labelFlush=False, **room)
     return kind(f"{letter}:Q", title=cut_label(name, 24), axis=axis, scale=alt.Scale(zero=False, nice=False))
 
 
-def distribution_chart(found: Distribution, place: int) -> Any:
+def distribution_chart(distribution: Distribution, class_number: int) -> Any:
     """Draw the distribution of the release and of one of its classes."""
-    skewed = found.classes[place]
+    skewed = distribution.classes[class_number]
     rows = [
-        {"place": i, "of": of, "share": share}
-        for i in range(len(found.values))
-        for of, share in (("release", found.release[i]), ("class", skewed.shares[i]))
+        {"place": i, "of": series, "share": share}
+        for i in range(len(distribution.values))
+        for series, share in (("release", distribution.release[i]), ("class", skewed.shares[i]))
     ]
     return _plot(
         alt.Chart(alt.InlineData(rows))
         .mark_bar()
         .encode(
-            y=_labels("place", found.values),
+            y=_labels("place", distribution.values),
             yOffset=alt.YOffset("of:N", sort=["release", "class"]),
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of records"),
             color=_colours("of", release="accent", **{"class": "second"}),
         ),
-        height=rows_height(26, found.values),
+        height=rows_height(26, distribution.values),
     )
 
 
@@ -200,18 +202,18 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
     interval = base.mark_rule(color=PALETTE["accent"], strokeWidth=2).encode(
         x=alt.X("low:Q", axis=percent, title="successful attempts"), x2="high:Q"
     )
-    found = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
+    success = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
     control = base.mark_tick(color=PALETTE["second"], thickness=3, opacity=1).encode(x="control:Q")
-    return _plot(alt.layer(interval, found, control), height=rows_height(24, names))
+    return _plot(alt.layer(interval, success, control), height=rows_height(24, names))
 
 
-def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
+def frontier_chart(frontier: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
     """Draw loss against measured risk, one point per solved release; ``name`` is its name in the legend.
 
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
     """
-    kinds = frontier_kinds(found, chosen, name)
+    kinds = frontier_kinds(frontier, chosen, name)
     rows = [
         {
             "risk": point.risk,
@@ -219,17 +221,19 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
             "release": kind,
             "asked": ", ".join(f"{parameter} = {value:g}" for parameter, value in point.asked.items()),
         }
-        for point, kind in zip(found, kinds, strict=True)
+        for point, kind in zip(frontier, kinds, strict=True)
         if point.feasible
     ]
     looks = {
         BEATEN: ("muted", "circle", 30),
-        OTHERS: ("second", "triangle-up", 60),
+        OTHER_MODELS: ("second", "triangle-up", 60),
         BEST: ("accent", "circle", 70),
         name: ("good", "diamond", 160),
     }
-    shown = [kind for kind in looks if any(row["release"] == kind for row in rows)]
-    rows.sort(key=lambda row: shown.index(str(row["release"])))  # the chosen one last: others may lie at the same place
+    present_kinds = [kind for kind in looks if any(row["release"] == kind for row in rows)]
+    rows.sort(
+        key=lambda row: present_kinds.index(str(row["release"]))
+    )  # the chosen one last: others may lie at the same place
     encoded = {
         "x": alt.X(
             "risk:Q",
@@ -237,22 +241,26 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
             scale=alt.Scale(zero=True),
             title="risk in the smallest class",
         ),
-        "y": alt.Y("loss:Q", title=found.objective, scale=alt.Scale(zero=False, padding=10)),
+        "y": alt.Y("loss:Q", title=frontier.objective, scale=alt.Scale(zero=False, padding=10)),
     }
     points = (
         alt.Chart(alt.InlineData(rows))
         .mark_point(filled=True, opacity=1)
         .encode(
             **encoded,
-            color=_colours("release", **{kind: looks[kind][0] for kind in shown}),
-            shape=alt.Shape("release:N", scale=alt.Scale(domain=shown, range=[looks[kind][1] for kind in shown])),
+            color=_colours("release", **{kind: looks[kind][0] for kind in present_kinds}),
+            shape=alt.Shape(
+                "release:N", scale=alt.Scale(domain=present_kinds, range=[looks[kind][1] for kind in present_kinds])
+            ),
             size=alt.Size(
-                "release:N", scale=alt.Scale(domain=shown, range=[looks[kind][2] for kind in shown]), legend=None
+                "release:N",
+                scale=alt.Scale(domain=present_kinds, range=[looks[kind][2] for kind in present_kinds]),
+                legend=None,
             ),
             tooltip=["asked:N", "risk:Q", "loss:Q"],
         )
     )
-    best = [{"risk": risk, "loss": loss} for risk, loss in least_losses(found, kinds)]
+    best = [{"risk": risk, "loss": loss} for risk, loss in least_losses(frontier, kinds)]
     line = alt.Chart(alt.InlineData(best)).mark_line(
         color=PALETTE["muted"], strokeDash=[3, 3], strokeWidth=1, interpolate="step-after"
     )
@@ -328,16 +336,16 @@ def inlined(chart: Any, name: str, title: str) -> Markup:
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-    found = _ROOT.match(svg)
-    if found is None:
+    root_tag = _ROOT.match(svg)
+    if root_tag is None:
         raise ValueError("the chart was not turned into SVG as expected")
-    _, _, width, height = found[1].split()
+    _, _, width, height = root_tag[1].split()
     # The converter escapes what it draws; ours is escaped here.
     head = Markup(
         '<svg class="chart" role="img" aria-labelledby="{0}-t" aria-describedby="{0}-d" viewBox="{1}" width="{2}" '
         'height="{3}" xmlns="http://www.w3.org/2000/svg"><title id="{0}-t">{4}</title>'
-    ).format(name, found[1], width, height, visible(title))
-    return head + Markup(_TAG.sub(lambda tag: _MARKED.sub("", tag[0]), svg[found.end() :]))
+    ).format(name, root_tag[1], width, height, visible(title))
+    return head + Markup(_TAG.sub(lambda tag: _MARKED.sub("", tag[0]), svg[root_tag.end() :]))
 
 
 CHARTS: dict[str, Callable[..., Any]] = {

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
 
 MOST_STEPS = 4  # of an axis of numbers
-BEST, BEATEN, OTHERS = "smallest loss at this risk", "larger loss", "other ℓ or t"
+BEST, BEATEN, OTHER_MODELS = "smallest loss at this risk", "larger loss", "other ℓ or t"
 
 
-def round_steps(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
-    """Return round numbers from ``low`` to ``high``, at most so many steps of at least ``least`` apart."""
-    size = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) <= most * size * times * (1 + 1e-9))
-    step = max(step, least)
+def round_steps(low: float, high: float, max_steps: int, min_step: float = 0.0) -> list[float]:
+    """Return round numbers from ``low`` to ``high``, at most so many steps of at least ``min_step`` apart."""
+    size = 10.0 ** math.floor(math.log10((high - low) / max_steps))
+    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) <= max_steps * size * times * (1 + 1e-9))
+    step = max(step, min_step)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
 
@@ -41,8 +41,8 @@ def _numbers(
     low: float, high: float, title: str, pixels: float, *, percent: bool = False, whole: bool = False, ends: bool = True
 ) -> PlotAxis:
     """Return an axis of numbers; with ``ends`` it ends at a round one. As many are written as there is room for."""
-    for most in range(MOST_STEPS, 0, -1):
-        steps = round_steps(low, high, most, 1.0 if whole else 0.0)
+    for n_steps in range(MOST_STEPS, 0, -1):
+        steps = round_steps(low, high, n_steps, 1.0 if whole else 0.0)
         if ends and steps[-1] < high * (1 - 1e-9):
             steps.append(steps[-1] + (steps[-1] - steps[-2] if len(steps) > 1 else high))
         texts = _written(steps, percent)
@@ -63,7 +63,7 @@ def _bars(
 ) -> Plot:
     """Draw bars side by side: the name, the colour and the lengths of each series; one alone needs no legend."""
     pixels = WIDTH - 2 * EDGE - up.room
-    most = axis.pop("most", max((x for _, _, lengths in series for x in lengths), default=0.0) or 1.0)
+    longest = axis.pop("most", max((x for _, _, lengths in series for x in lengths), default=0.0) or 1.0)
     thick = 0.8 / len(series)
     marks = tuple(
         Block(0.0, x, i + 0.1 + thick * n, i + 0.1 + thick * (n + 1), colour)
@@ -71,23 +71,23 @@ def _bars(
         for i, x in enumerate(lengths)
     )
     legend = tuple((name, colour, "square") for name, colour, _ in series) if len(series) > 1 else ()
-    return Plot(_numbers(0.0, most, title, pixels, **axis), up, height, marks, legend)
+    return Plot(_numbers(0.0, longest, title, pixels, **axis), up, height, marks, legend)
 
 
 def risk_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the share of records by the probability of a right guess, before and after."""
-    up = _rows([each.name for each in bins], f"{unit}s in the class")
+    up = _rows([size_bin.name for size_bin in bins], f"{unit}s in the class")
     series = [
-        ("before", "second", [each.before for each in bins]),
-        ("after", "accent", [each.after for each in bins]),
+        ("before", "second", [size_bin.before for size_bin in bins]),
+        ("after", "accent", [size_bin.after for size_bin in bins]),
     ]
     return _bars(up, series, "share of records", 26 * len(bins), percent=True)
 
 
 def size_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the classes of the release by size."""
-    up = _rows([each.name for each in bins], f"{unit}s in the class")
-    return _bars(up, [("", "accent", [each.classes for each in bins])], "classes", 22 * len(bins), whole=True)
+    up = _rows([size_bin.name for size_bin in bins], f"{unit}s in the class")
+    return _bars(up, [("", "accent", [size_bin.classes for size_bin in bins])], "classes", 22 * len(bins), whole=True)
 
 
 def loss_plot(columns: Sequence[Fate]) -> Plot:
@@ -97,10 +97,15 @@ def loss_plot(columns: Sequence[Fate]) -> Plot:
     return _bars(_rows(names), series, "loss", rows_height(22, names), percent=True, most=1.0)
 
 
-def distribution_plot(found: Distribution, place: int) -> Plot:
+def distribution_plot(distribution: Distribution, class_number: int) -> Plot:
     """Draw the distribution of the release and of one of its classes."""
-    series = [("release", "accent", found.release), ("class", "second", found.classes[place].shares)]
-    return _bars(_rows(found.values), series, "share of records", rows_height(26, found.values), percent=True)
+    series = [
+        ("release", "accent", distribution.release),
+        ("class", "second", distribution.classes[class_number].shares),
+    ]
+    return _bars(
+        _rows(distribution.values), series, "share of records", rows_height(26, distribution.values), percent=True
+    )
 
 
 def attack_plot(attacks: Sequence[Any]) -> Plot:
@@ -120,116 +125,135 @@ def attack_plot(attacks: Sequence[Any]) -> Plot:
     return Plot(across, up, rows_height(24, names), tuple(marks))
 
 
-def _levels(title: str, numbers: Sequence[int], labels: Sequence[str], most: int) -> PlotAxis:
+def _levels(title: str, numbers: Sequence[int], labels: Sequence[str], max_letters: int) -> PlotAxis:
     """Return an axis of levels, with ``labels`` instead of the numbers if given."""
     low, high = min(numbers), max(numbers)
     named = dict(zip(numbers, labels, strict=True)) if labels else {}
-    ticks = tuple((x, cut_label(named.get(x, str(x)), most)) for x in range(low, high + 1, 1 + (high - low) // 12))
-    room = label_room([text for _, text in ticks], most)
+    ticks = tuple(
+        (x, cut_label(named.get(x, str(x)), max_letters)) for x in range(low, high + 1, 1 + (high - low) // 12)
+    )
+    room = label_room([text for _, text in ticks], max_letters)
     return PlotAxis(low - 0.5, high + 0.5, tuple((x, (text,)) for x, text in ticks), title, room=room)
 
 
 def _states(nodes: Sequence[LatticeNode], area: Callable[[str], int]) -> dict[str, Any]:
-    shown = [state for state in STATES if any(node.state == state for node in nodes)]
+    states = [state for state in STATES if any(node.state == state for node in nodes)]
     marks = [
-        Symbols(STATES[of][1], area(of), STATES[of][0], tuple((n.place, n.height) for n in nodes if n.state == of))
-        for of in shown
+        Symbols(
+            STATES[state][1],
+            area(state),
+            STATES[state][0],
+            tuple((n.place, n.height) for n in nodes if n.state == state),
+        )
+        for state in states
     ]
-    return {"marks": tuple(marks), "legend": tuple((of, *STATES[of]) for of in shown)}
+    return {"marks": tuple(marks), "legend": tuple((state, *STATES[state]) for state in states)}
 
 
 def lattice_plot(nodes: Sequence[LatticeNode]) -> Plot:
     """Draw every node at its height, with those that satisfy the policy and the chosen one."""
     widest = max(abs(node.place) for node in nodes) + 0.5
     up = _levels("height", [node.height for node in nodes], (), 12)
-    few = 60 if len(nodes) <= 100 else 18
-    drawn = _states(nodes, lambda state: 160 if state == "chosen" else few)
+    mark_area = 60 if len(nodes) <= 100 else 18
+    drawn = _states(nodes, lambda state: 160 if state == "chosen" else mark_area)
     layers = 1 + max(node.height for node in nodes)
     margin = widest * 16 / WIDTH
     return Plot(PlotAxis(-widest - margin, widest + margin), up, min(260, 60 + 30 * layers), **drawn)
 
 
-def slice_plot(found: Slice) -> Plot:
+def slice_plot(lattice_slice: Slice) -> Plot:
     """Draw the levels of two columns, the others as chosen, with those that satisfy the policy."""
-    across, up = (sorted({int(getattr(node, axis)) for node in found.nodes}) for axis in ("place", "height"))
+    across, up = (sorted({int(getattr(node, axis)) for node in lattice_slice.nodes}) for axis in ("place", "height"))
     return Plot(
-        _levels(cut_label(found.across, 24), across, found.labels[0], 8),
-        _levels(cut_label(found.up, 24), up, found.labels[1], 12),
+        _levels(cut_label(lattice_slice.across, 24), across, lattice_slice.labels[0], 8),
+        _levels(cut_label(lattice_slice.up, 24), up, lattice_slice.labels[1], 12),
         max(140, 30 * len(up)),
-        **_states(found.nodes, lambda _: 160),
+        **_states(lattice_slice.nodes, lambda _: 160),
     )
 
 
-def partition_plot(found: PartitionPlot) -> Plot:
+def partition_plot(partition: PartitionPlot) -> Plot:
     """Draw the classes in two columns; the axes name only values that many people have."""
-    across, up = found.ticks
-    most = max(box.records for box in found.boxes)
+    across, up = partition.ticks
+    max_records = max(box.records for box in partition.boxes)
     return Plot(
-        _named(found.across, across, 8, [x for box in found.boxes for x in (box.left, box.right)]),
-        _named(found.up, up, 14, [y for box in found.boxes for y in (box.bottom, box.top)]),
+        _named(partition.across, across, 8, [x for box in partition.boxes for x in (box.left, box.right)]),
+        _named(partition.up, up, 14, [y for box in partition.boxes for y in (box.bottom, box.top)]),
         240,
         tuple(
-            Block(b.left, b.right, b.bottom, b.top, "accent", 0.05 + 0.35 * math.sqrt(b.records / most), outlined=True)
-            for b in found.boxes
+            Block(
+                b.left,
+                b.right,
+                b.bottom,
+                b.top,
+                "accent",
+                0.05 + 0.35 * math.sqrt(b.records / max_records),
+                outlined=True,
+            )
+            for b in partition.boxes
         ),
     )
 
 
-def _named(name: str, ticks: Sequence[Tick], most: int, ends: Sequence[float]) -> PlotAxis:
+def _named(name: str, ticks: Sequence[Tick], max_letters: int, ends: Sequence[float]) -> PlotAxis:
     low, high = min(ends), max(ends)
-    shown = tuple((tick.at, (cut_label(tick.label, most),)) for tick in ticks if low <= tick.at <= high)
-    return PlotAxis(low, high, shown, cut_label(name, 24), room=label_room([tick.label for tick in ticks], most))
+    visible_ticks = tuple((tick.at, (cut_label(tick.label, max_letters),)) for tick in ticks if low <= tick.at <= high)
+    return PlotAxis(
+        low, high, visible_ticks, cut_label(name, 24), room=label_room([tick.label for tick in ticks], max_letters)
+    )
 
 
-def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Plot:
+def frontier_plot(frontier: Frontier, chosen: int | None = None, name: str = "chosen") -> Plot:
     """Draw loss against measured risk, one point per solved release; ``name`` is its name in the legend.
 
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
     """
-    kinds = frontier_kinds(found, chosen, name)
+    kinds = frontier_kinds(frontier, chosen, name)
     looks = {
         BEATEN: ("muted", "circle", 30),
-        OTHERS: ("second", "triangle", 60),
+        OTHER_MODELS: ("second", "triangle", 60),
         BEST: ("accent", "circle", 70),
         name: ("good", "diamond", 160),
     }
     solved = [
         (kind, (p.risk, p.loss))
-        for p, kind in zip(found, kinds, strict=True)
+        for p, kind in zip(frontier, kinds, strict=True)
         if p.feasible and p.risk is not None and p.loss is not None
     ]
-    marks: list[Stairs | Symbols] = [Stairs("muted", tuple(least_losses(found, kinds)))]
+    marks: list[Stairs | Symbols] = [Stairs("muted", tuple(least_losses(frontier, kinds)))]
     for kind, (colour, shape, area) in looks.items():  # the chosen one last: others may lie at the same place
-        marks.append(Symbols(shape, area, colour, tuple(place for own, place in solved if own == kind)))
-    low, high = (of(loss for _, (_, loss) in solved) for of in (min, max))
+        marks.append(
+            Symbols(shape, area, colour, tuple(position for point_kind, position in solved if point_kind == kind))
+        )
+    low, high = (extreme(loss for _, (_, loss) in solved) for extreme in (min, max))
     margin = max((high - low) / 20, abs(high) * 1e-4) or 0.5
-    losses = _numbers(low - margin, high + margin, found.objective, math.inf, ends=False)
+    losses = _numbers(low - margin, high + margin, frontier.objective, math.inf, ends=False)
     room = 12 + LETTER * max((len(line) for _, lines in losses.ticks for line in lines), default=0)
-    up = PlotAxis(losses.low, losses.high, losses.ticks, found.objective, room=room)
-    most = max(risk for _, (risk, _) in solved) or 1.0
-    across = _numbers(0.0, most, "risk in the smallest class", WIDTH - room - 24, percent=True)
-    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(own == kind for own, _ in solved))
+    up = PlotAxis(losses.low, losses.high, losses.ticks, frontier.objective, room=room)
+    max_risk = max(risk for _, (risk, _) in solved) or 1.0
+    across = _numbers(0.0, max_risk, "risk in the smallest class", WIDTH - room - 24, percent=True)
+    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(point_kind == kind for point_kind, _ in solved))
     return Plot(across, up, 220, tuple(marks), legend)
 
 
-def frontier_kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
+def frontier_kinds(frontier: Frontier, chosen: int | None, name: str) -> list[str]:
     """Classify each point by whether it has the smallest loss at its risk."""
-    promises = [(point.asked.get("l"), point.asked.get("t")) for point in found]
+    promises = [(point.asked.get("l"), point.asked.get("t")) for point in frontier]
     usual = max(promises, key=promises.count) if chosen is None else promises[chosen]
     return [
-        name if i == chosen else OTHERS if promise != usual else BEATEN if worse else BEST
-        for i, (promise, worse) in enumerate(zip(promises, beaten(found), strict=True))
+        name if i == chosen else OTHER_MODELS if promise != usual else BEATEN if worse else BEST
+        for i, (promise, worse) in enumerate(zip(promises, beaten(frontier), strict=True))
     ]
 
 
-def least_losses(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
+def least_losses(frontier: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
     """Return the points of the line, by risk: no other with their ℓ and t dominates them."""
     points = sorted(
         {
             (point.risk, point.loss)
-            for point, kind in zip(found, kinds, strict=True)
-            if kind != OTHERS and point.risk is not None and point.loss is not None
+            for point, kind in zip(frontier, kinds, strict=True)
+            if kind != OTHER_MODELS and point.risk is not None and point.loss is not None
         }
     )
     return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]

@@ -34,7 +34,10 @@ def figures_html(figures: Figures) -> str:
         [
             name,
             format_number(value),
-            *(format_number(of[name]) if name in of else "" for of in figures.columns.values()),
+            *(
+                format_number(column_figures[name]) if name in column_figures else ""
+                for column_figures in figures.columns.values()
+            ),
         ]
         for name, value in figures.items()
     ]
@@ -42,27 +45,27 @@ def figures_html(figures: Figures) -> str:
 
 
 @shows("Inspection", "html")
-def inspection_html(found: Inspection) -> str:
+def inspection_html(inspection: Inspection) -> str:
     """Show the decisions to make first, and a row per column."""
     rows = [
         [c.name, c.kind, format_number(c.distinct), format_number(c.nulls), c.role, c.sure, c.why]
-        for c in found.columns
+        for c in inspection.columns
     ]
     head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
-    decide = ["Decide first:"] if found.decisions else []
-    decide += [decision.sentence for decision in found.decisions[:3]]
-    persons = f" {found.entity!r} identifies people, and some have several records." if found.entity else ""
+    decide = ["Decide first:"] if inspection.decisions else []
+    decide += [decision.sentence for decision in inspection.decisions[:3]]
+    persons = f" {inspection.entity!r} identifies people, and some have several records." if inspection.entity else ""
     table = _table(
-        head, rows, f"{format_count(found.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why")
+        head, rows, f"{format_count(inspection.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why")
     )
-    edit = f'with_columns({_doubtful(found)}="quasi")'
+    edit = f'with_columns({_doubtful(inspection)}="quasi")'
     last = f"<p>The proposal is <code>.policy</code>; change it with <code>.policy.{Markup.escape(edit)}</code>.</p>"
-    return _paragraphs(decide) + table + (last if found.having("quasi") else "")
+    return _paragraphs(decide) + table + (last if inspection.having("quasi") else "")
 
 
-def _doubtful(found: Inspection) -> str:
+def _doubtful(inspection: Inspection) -> str:
     """Return an example column for changing a role: the first to decide on, if its name is a Python name."""
-    names = [decision.column for decision in found.decisions] + [column.name for column in found.columns]
+    names = [decision.column for decision in inspection.decisions] + [column.name for column in inspection.columns]
     return next((name for name in names if name.isidentifier()), "age")
 
 
@@ -120,14 +123,14 @@ def release_html(release: Release) -> str:
 
 
 @shows("Frontier", "html")
-def frontier_html(found: Frontier, own: int | None = None) -> str:
-    """Show a row per solved release; ``own`` is the index of the policy itself."""
-    swept = list(found.points[0].asked)
-    head = ["", *swept, found.objective, "risk", "suppressed", "classes"]
+def frontier_html(frontier: Frontier, policy_point: int | None = None) -> str:
+    """Show a row per solved release; ``policy_point`` is the index of the policy itself."""
+    swept = list(frontier.points[0].asked)
+    head = ["", *swept, frontier.objective, "risk", "suppressed", "classes"]
     rows = []
-    worse = beaten(found)
-    for i, point in enumerate(found):
-        name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == own else "")
+    worse = beaten(frontier)
+    for i, point in enumerate(frontier):
+        name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == policy_point else "")
         if point.feasible:
             figures = [
                 format_number(point.loss or 0),
@@ -144,44 +147,46 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
 
 
 @shows("Exploration", "html")
-def exploration_html(found: Exploration) -> str:
+def exploration_html(exploration: Exploration) -> str:
     """Show the frontier, the recommendations, and the plot."""
     from shoal.report.pictures import charts_html, exploration_picture  # reports take a while to load
 
-    told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
-    if not any(point.feasible for point in found.frontier):
-        return told
-    picture = exploration_picture(found)
-    return told + charts_html({"chart()": picture}, {"chart()": picture.drawn()})
+    html = frontier_html(exploration.frontier, exploration.own) + _paragraphs(
+        recommendation.sentence for recommendation in exploration.recommendations
+    )
+    if not any(point.feasible for point in exploration.frontier):
+        return html
+    picture = exploration_picture(exploration)
+    return html + charts_html({"chart()": picture}, {"chart()": picture.drawn()})
 
 
 @shows("Comparison", "html")
-def comparison_html(found: Comparison) -> str:
+def comparison_html(comparison: Comparison) -> str:
     """Show a row per algorithm, sorted by loss; then those without a solution, and why."""
-    answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
-    head = ["algorithm", found.objective, "classes", "suppressed", "seconds", ""]
+    answers = sorted((e for e in comparison if e.outcome == "found"), key=lambda e: e.loss[comparison.objective])
+    head = ["algorithm", comparison.objective, "classes", "suppressed", "seconds", ""]
     rows = [
         [
             e.algorithm,
-            format_number(e.loss[found.objective]),
+            format_number(e.loss[comparison.objective]),
             format_number(e.classes or 0),
             format_number(e.suppressed or 0),
             f"{e.seconds or 0:.2f}",
-            worth(e, found.objective),
+            worth(e, comparison.objective),
         ]
         for e in answers
     ]
     best = [
-        f"For {e.purpose} ({e.algorithm}): {found.objective} {format_number(e.loss[found.objective])}."
-        for e in found.purposes
+        f"For {e.purpose} ({e.algorithm}): {comparison.objective} {format_number(e.loss[comparison.objective])}."
+        for e in comparison.purposes
         if e.outcome == "found"
     ]
-    missing = (e for e in (*found.purposes, *found) if e.outcome != "found")
+    missing = (e for e in (*comparison.purposes, *comparison) if e.outcome != "found")
     return _paragraphs(best) + _table(head, rows) + _paragraphs(f"{e.name}: {e.outcome}. {e.reason}" for e in missing)
 
 
 @shows("Attacks", "html")
-def attacks_html(found: Attacks) -> str:
+def attacks_html(attacks: Attacks) -> str:
     """Show a row per attack, the three criteria below, and collapsed details."""
     rows = [
         [
@@ -191,13 +196,15 @@ def attacks_html(found: Attacks) -> str:
             "" if risk.control is None else format_share(risk.control.share, 1),
             "" if risk.bound is None else format_share(risk.bound, 1),
         ]
-        for risk in found
+        for risk in attacks
     ]
-    told = [f"{risk.name}: {risk.sentence}" for risk in found]
-    told += [*(f"Note: {note}" for note in found.notes), *(f"Skipped: {reason}" for reason in found.left_out)]
-    more = Markup("<details><summary>Details of each attack</summary>{}</details>").format(Markup(_paragraphs(told)))
+    sentences = [f"{risk.name}: {risk.sentence}" for risk in attacks]
+    sentences += [*(f"Note: {note}" for note in attacks.notes), *(f"Skipped: {reason}" for reason in attacks.left_out)]
+    details = Markup("<details><summary>Details of each attack</summary>{}</details>").format(
+        Markup(_paragraphs(sentences))
+    )
     head = ["attack", "worked", "95 %", "control", "bound"]
-    return _table(head, rows) + _paragraphs(answer.sentence for answer in found.answers()) + str(more)
+    return _table(head, rows) + _paragraphs(answer.sentence for answer in attacks.answers()) + str(details)
 
 
 @shows("Policy", "html")
@@ -207,25 +214,27 @@ def policy_html(policy: Policy) -> str:
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
-    return str(Markup("").join(Markup("<p>{}</p>").format(visible(each)) for each in texts))
+    return str(Markup("").join(Markup("<p>{}</p>").format(visible(text)) for text in texts))
 
 
 @shows("Verification", "html")
-def verification_html(found: Verification) -> str:
+def verification_html(verification: Verification) -> str:
     """Show a row per checked statement."""
-    told = [line for line in found if line.holds is not None]
-    rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
-    untold = len(tuple(found)) - len(told)
-    caption = f"{found.sentence} {format_count(untold, 'statement')} cannot be checked with the release alone."
+    checked = [line for line in verification if line.holds is not None]
+    rows = [
+        [line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in checked
+    ]
+    untold = len(tuple(verification)) - len(checked)
+    caption = f"{verification.sentence} {format_count(untold, 'statement')} cannot be checked with the release alone."
     table = _table(["claim", "certificate", "found", "", ""], rows, caption)
-    return _headline(found) + table + _findings(found.findings)
+    return _headline(verification) + table + _findings(verification.findings)
 
 
 def _claim(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return format_number(value)
-    told = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return told if isinstance(value, list) or len(told) <= 40 else told[:12] + "…"  # a hash
+    text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if isinstance(value, list) or len(text) <= 40 else text[:12] + "…"  # a hash
 
 
 def _level(level: int | None) -> str:
@@ -249,10 +258,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
         Markup('<th scope="col"{}>{}</th>').format(side, visible(name)) for side, name in zip(sides, head, strict=True)
     ]
     parts += [Markup("<thead><tr>"), *cells, Markup("</tr></thead><tbody>")]
-    for first, *others in rows:
+    for first, *remaining_cells in rows:
         parts.append(Markup('<tr><th scope="row"{}>{}</th>').format(left, visible(first)))
-        beside = zip(sides[1:], others, strict=True)
-        parts += [Markup("<td{}>{}</td>").format(side, visible(text)) for side, text in beside]
+        aligned = zip(sides[1:], remaining_cells, strict=True)
+        parts += [Markup("<td{}>{}</td>").format(side, visible(text)) for side, text in aligned]
         parts.append(Markup("</tr>"))
     parts.append(Markup("</tbody></table>"))
     return str(Markup("").join(parts))

@@ -21,25 +21,25 @@ from shoal.text.showing import shows
 KINDS = (".html", ".svg", ".png")
 
 
-def comparison_chart(found: Comparison) -> Any:
+def comparison_chart(comparison: Comparison) -> Any:
     """Draw loss against time, one point per algorithm."""
     rows = [
         {
             "algorithm": entry.algorithm,
             "kind": entry.kind,
             "seconds": entry.seconds,
-            "loss": entry.loss[found.objective],
+            "loss": entry.loss[comparison.objective],
             "classes": entry.classes,
             "suppressed": entry.suppressed,
-            "proved": worth(entry, found.objective) or "not proved",
+            "proved": worth(entry, comparison.objective) or "not proved",
         }
-        for entry in found
+        for entry in comparison
         if entry.outcome == "found"
     ]
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("seconds:Q", scale=alt.Scale(type="log"), title="search time in seconds"),
-        y=alt.Y("loss:Q", title=found.objective),
-        tooltip=[f"{name}:{kind}" for name, kind in _SHOWN],
+        y=alt.Y("loss:Q", title=comparison.objective),
+        tooltip=[f"{name}:{kind}" for name, kind in _TOOLTIP],
     )
     points = base.mark_point(size=80, filled=True).encode(
         color=alt.Color("kind:N", title="recoding"), shape=alt.Shape("proved:N", title="smallest loss")
@@ -48,7 +48,7 @@ def comparison_chart(found: Comparison) -> Any:
     return alt.layer(points, names).properties(width=560, height=360)
 
 
-_SHOWN = (
+_TOOLTIP = (
     ("algorithm", "N"),
     ("kind", "N"),
     ("loss", "Q"),
@@ -60,21 +60,21 @@ _SHOWN = (
 
 
 @shows("Exploration", "chart")
-def exploration_chart(found: Exploration) -> Any:
+def exploration_chart(exploration: Exploration) -> Any:
     """Draw loss against risk; mark the recommended release if there is one recommendation, else the policy's own."""
-    name = "recommended" if len(found.recommendations) == 1 else "this policy"
-    chart = frontier_chart(found.frontier, found.chosen, name)
+    name = "recommended" if len(exploration.recommendations) == 1 else "this policy"
+    chart = frontier_chart(exploration.frontier, exploration.chosen, name)
     return chart.properties(width=560, height=360, background="white", padding=12)
 
 
 @shows("Preview", "chart")
-def hierarchy_chart(found: Preview) -> Any:
+def hierarchy_chart(preview: Preview) -> Any:
     """Draw every level of a hierarchy as a row of boxes, as wide as the record counts of the labels."""
-    table = found.hierarchy.table
+    table = preview.hierarchy.table
     order = np.lexsort(table)  # by the top's code, then the next level's, …: leaves of one label stand together
-    ends = np.concatenate([[0], np.cumsum(found.counts[order])])
+    ends = np.concatenate([[0], np.cumsum(preview.counts[order])])
     rows: list[dict[str, Any]] = []
-    for level in found.levels:
+    for level in preview.levels:
         codes = table[level.number][order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         for first, last in zip(starts, [*starts[1:], len(codes)], strict=True):
@@ -89,7 +89,7 @@ def hierarchy_chart(found: Preview) -> Any:
                         "end": end,
                         "records": end - begin,
                         "middle": (begin + end) / 2,
-                        "shown": label if end - begin > found.records / 24 else "",
+                        "shown": label if end - begin > preview.records / 24 else "",
                     }
                 )
     base = alt.Chart(alt.InlineData(rows)).encode(
@@ -99,7 +99,7 @@ def hierarchy_chart(found: Preview) -> Any:
         x=alt.X("begin:Q", title="records", axis=alt.Axis(format=",d", tickCount=5)), x2="end:Q"
     )
     names = base.mark_text(color=PALETTE["ink"], limit=110).encode(x="middle:Q", text="shown:N")
-    height = 34 * len(found.levels)
+    height = 34 * len(preview.levels)
     return alt.layer(boxes, names).properties(width=680, height=height, background="white", padding=12)
 
 
