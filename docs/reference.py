@@ -401,7 +401,7 @@ def _members(cls: type) -> Callable[[], str]:
 
 
 def _transformer() -> type:
-    """The class for scikit-learn, loaded without it: its own docstrings are printed, and loading takes half the time."""
+    """Return the class for scikit-learn, without loading scikit-learn, which would take half of the time."""
     if "sklearn" in sys.modules:
         return shoal.Anonymizer
     _public_functions()  # everything else of shoal is loaded, and stays

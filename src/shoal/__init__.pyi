@@ -6,10 +6,10 @@ from shoal.alternatives.k_minimal import k_minimal as k_minimal
 from shoal.alternatives.recommend import explore as explore
 from shoal.attacks.run import Intruder as Intruder
 from shoal.attacks.run import attack as attack
-from shoal.dp.asking import plan_query as plan_query
-from shoal.dp.asking import query as query
 from shoal.dp.budget import BudgetError as BudgetError
 from shoal.dp.ledger import Ledger as Ledger
+from shoal.dp.query import plan_query as plan_query
+from shoal.dp.query import query as query
 from shoal.dp.synthesis import plan_synthesis as plan_synthesis
 from shoal.dp.synthesis import synthesize as synthesize
 from shoal.engines.data import Data as Data

@@ -72,8 +72,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         """Learn the recoding; ``y`` is ignored. Raises InfeasibleError if no release satisfies the policy."""
         if self.ranges not in ("middle", "label"):
             raise PolicyError(f"ranges: unknown option {self.ranges!r}", "choose 'middle' or 'label'")
-        least = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
-        table = self._table(X, reset=True, least=least)
+        min_rows = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
+        table = self._table(X, reset=True, min_rows=min_rows)
         policy = self._asked(table)
         # Rows keep their order, and exactly the rows that are judged must be returned.
         policy = policy.model_copy(update={"release": policy.release.model_copy(update={"shuffle": False})})
@@ -93,17 +93,17 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         table = self._table(X, reset=False)
         names = [name for name in table.column_names if name not in self.policy_.identifiers]
         try:
-            made = replay(self.recoding_, table, folder=self.policy_.folder)
-            released, sources = made.rows.table, made.rows.sources  # type: ignore[union-attr]
+            replayed = replay(self.recoding_, table, folder=self.policy_.folder)
+            released, sources = replayed.rows.table, replayed.rows.sources  # type: ignore[union-attr]
         except InfeasibleError:  # every row is held back
             released, sources = table.select(names).slice(0, 0), np.zeros(0, np.int64)
         if held_back := len(table) - len(released):
             log.warning("transform: %d of %d rows are held back and returned as missing", held_back, len(table))
-        place = np.full(len(table), -1, np.int64)
-        place[sources] = np.arange(len(released))
-        taken = released.take(pa.array(place, mask=place < 0))
+        position_of = np.full(len(table), -1, np.int64)
+        position_of[sources] = np.arange(len(released))
+        aligned = released.take(pa.array(position_of, mask=position_of < 0))
         columns = {
-            name: _middles(taken[name]) if self.ranges == "middle" and name in self._numbers else taken[name]
+            name: _middles(aligned[name]) if self.ranges == "middle" and name in self._numbers else aligned[name]
             for name in names
         }
         return _given_back(pa.table(columns), X)
@@ -126,10 +126,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         proposed, _ = policy_for(table, k=k, quasi=quasi, sensitive=sensitive, purpose="tables")
         return proposed.with_release(algorithm="optimal", max_suppression=0.05, time_budget=20)
 
-    def _table(self, X: Any, *, reset: bool, least: int = 1) -> pa.Table:
+    def _table(self, X: Any, *, reset: bool, min_rows: int = 1) -> pa.Table:
         """Return the rows, checked as scikit-learn does; unnamed columns get the names that it would give them."""
         checked = validate_data(
-            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=least
+            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=min_rows
         )
         names = list(X.columns) if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns) else None
         if reset:
@@ -153,11 +153,11 @@ def _column(values: NDArray[Any]) -> pa.Array:
     """Return a column of an array; objects of mixed types become texts."""
     if values.dtype != object:
         return frames.with_plain_types(pa.table({"x": pa.array(values, from_pandas=True)}))["x"]
-    there = [None if value is None or value != value else value for value in values.tolist()]
+    plain_values = [None if value is None or value != value else value for value in values.tolist()]
     try:
-        return frames.with_plain_types(pa.table({"x": pa.array(there)}))["x"]
+        return frames.with_plain_types(pa.table({"x": pa.array(plain_values)}))["x"]
     except (pa.ArrowException, TypeError):
-        return pa.array([None if value is None else str(value) for value in there], pa.string())
+        return pa.array([None if value is None else str(value) for value in plain_values], pa.string())
 
 
 def _middles(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -190,7 +190,7 @@ def _given_back(table: pa.Table, X: Any) -> Any:
     columns = [column.to_numpy() for column in table.columns]
     if all(pa.types.is_floating(column.type) for column in table.columns):
         return np.column_stack(columns)
-    found = np.empty(table.shape, dtype=object)
+    cells = np.empty(table.shape, dtype=object)
     for j, column in enumerate(table.columns):
-        found[:, j] = [np.nan if value is None else value for value in column.to_pylist()]
-    return found
+        cells[:, j] = [np.nan if value is None else value for value in column.to_pylist()]
+    return cells

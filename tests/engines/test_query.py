@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from benches import Bench
-from shoal.dp.asking import _AskedOf, _opened
 from shoal.dp.counting import counted_exactly
+from shoal.dp.query import _opened, _QueryRequest
 
 ASKED: dict[str, Any] = {
     "count": True, "persons": True, "sum": ["x", "far"], "mean": ["text"], "table": [["g", "x"]],
@@ -32,7 +32,7 @@ def test_every_engine_counts_alike(bench: Bench) -> None:
     )
 
     def asked(data: Any) -> Any:
-        prepared = _opened(data, "epsilon=1", None, _AskedOf(**ASKED))
+        prepared = _opened(data, "epsilon=1", None, _QueryRequest(**ASKED))
         found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], ASKED["by"], prepared.unit)
         return found.exact, found.people
 

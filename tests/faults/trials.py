@@ -26,7 +26,7 @@ from pathlib import Path
 COUNT, FAIL, KILL, NO_MEMORY = 0, 1, 2, 3
 LOADED = (
     "shoal.cli.commands shoal.pipeline shoal.engines.connect shoal.propose.inspect shoal.search.cells.local "
-    "shoal.attacks.run shoal.report.html shoal.release.replay shoal.verify.certified shoal.dp.asking "
+    "shoal.attacks.run shoal.report.html shoal.release.replay shoal.verify.certified shoal.dp.query "
     "shoal.dp.synthesis shoal.output.checking openpyxl opendp.prelude cryptography"
 )
 N_PEOPLE = 60

@@ -221,7 +221,7 @@ def test_balls_are_picked_by_the_least_radius_for_a_new_record(known, monkeypatc
 
     And what comes of the balls has diameters of twice the radii that were paid, at the most.
     """
-    monkeypatch.setattr(cover, "KNOWN", known)
+    monkeypatch.setattr(cover, "MAX_NEIGHBOURS", known)
     for problem, k in problems(random.Random(11), 150, most=26):
         metric = Metric(problem)
         balls = cover.Balls(Neighbours.of(metric, k, cover.width(metric, k)))

@@ -138,7 +138,7 @@ def test_kernels_against_numpy():
         assert away == pytest.approx(expected)
         m = int(draw.integers(1, n + 3))
         coarse = np.round(away, 1)
-        assert kernels.least(coarse, m).tolist() == np.argsort(coarse, kind="stable")[:m].tolist()
+        assert kernels.smallest_positions(coarse, m).tolist() == np.argsort(coarse, kind="stable")[:m].tolist()
 
 
 def test_what_improving_finds_is_never_worse_and_no_single_swap_is_left_where_all_groups_are_near():

@@ -26,19 +26,19 @@ from shoal.table.hierarchy import Hierarchy
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Small tables are shared too."""
-    monkeypatch.setattr(nearest, "MANY", 1)
+    monkeypatch.setattr(nearest, "MIN_THREADED", 1)
     monkeypatch.setattr(nearest, "TOGETHER", 3)
     monkeypatch.setattr(nearest, "WAVE", 5)
     monkeypatch.setattr(of_mondrian, "RUN", 1)
     monkeypatch.setattr(of_mondrian, "RUNS", 5)
     monkeypatch.setattr(rollup, "HUGE", 0)
-    monkeypatch.setattr(ahead, "FEW", 0)
+    monkeypatch.setattr(ahead, "MAX_SERIAL_TUPLES", 0)
     monkeypatch.setattr(ahead, "QUICK", 0)
-    monkeypatch.setattr(ahead, "MOST", 9)
+    monkeypatch.setattr(ahead, "MAX_TOGETHER", 9)
     monkeypatch.setattr(cell_suppression, "TOGETHER", 5)
-    monkeypatch.setattr(cuts, "MANY", 0)
-    monkeypatch.setattr(cuts, "FEW", 0)
-    monkeypatch.setattr(groups, "MANY", 1)
+    monkeypatch.setattr(cuts, "MIN_THREADED_ROWS", 0)
+    monkeypatch.setattr(cuts, "MIN_ROWS_PER_CLASS", 0)
+    monkeypatch.setattr(groups, "MIN_THREADED", 1)
 
 
 class Slow(ThreadPoolExecutor):
@@ -135,7 +135,7 @@ def test_looking_ahead_changes_nothing(algorithm, terms, monkeypatch):
     for seed in range(12):
         ahead_of = answer(algorithm, seed, cut(terms, seed), monkeypatch, 2)
         with monkeypatch.context() as sequential:
-            sequential.setattr(ahead, "FEW", 1 << 60)
+            sequential.setattr(ahead, "MAX_SERIAL_TUPLES", 1 << 60)
             assert answer(algorithm, seed, cut(terms, seed), monkeypatch, 1) == ahead_of, seed
 
 
@@ -146,7 +146,7 @@ def test_time_that_runs_out_ends_a_search_at_the_node_that_was_asked_for(algorit
     for seed in range(4):
         ahead_of = answer(algorithm, seed, cut(terms, seed), monkeypatch, 2)
         with monkeypatch.context() as sequential:
-            sequential.setattr(ahead, "FEW", 1 << 60)
+            sequential.setattr(ahead, "MAX_SERIAL_TUPLES", 1 << 60)
             assert answer(algorithm, seed, cut(terms, seed), monkeypatch, 1) == ahead_of, seed
 
 

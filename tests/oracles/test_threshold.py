@@ -30,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("threshold")  # its loops take seconds to c
 @pytest.fixture
 def from_nothing(monkeypatch):
     """Only the search by thresholds: no climb and no other tree before it."""
-    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(module, "LOOKS_BEFORE_THRESHOLDS", 0)
     monkeypatch.setattr(
         _SetEnumeration, "climb_and_kick", lambda search: search.offer(np.zeros(search.axis.n_values, np.bool_))
     )

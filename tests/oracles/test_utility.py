@@ -10,7 +10,7 @@ import pytest
 import shoal
 from shoal.utility.queries import _counts
 from shoal.utility.reading import Pair
-from shoal.utility.statistics import divergence, kept
+from shoal.utility.statistics import divergence, kept_statistics
 
 LEAVES = ["1", "2", "3", "4"]
 MEANING = {
@@ -62,7 +62,7 @@ def test_counts_and_divergence_against_every_reading(seed):
         p = own.count(world) / n
         expected += p * math.log(p / shares[world]) if shares[world] else math.inf
     assert divergence(pair) == pytest.approx(max(0.0, expected), abs=1e-12)
-    for table in kept(pair)["tables"]["pairs"]:
+    for table in kept_statistics(pair)["tables"]["pairs"]:
         at = [list(names).index(name) for name in table["columns"]]
         apart = 0.0
         for cell in itertools.product(LEAVES, repeat=2):

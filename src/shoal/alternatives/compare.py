@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from shoal.alternatives.frontier import require_answer, told
+from shoal.alternatives.frontier import error_reason, require_answer
 from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
@@ -152,14 +152,14 @@ def compare(
         raise DataError("utility is measured on rows in memory", "omit utility, or compare on a sample in a file")
     outside = population_of(policy)
     counts = {
-        apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
+        parting: engine.count(policy, outside, apart=parting) for parting in sorted({name in PARTING for name in names})
     }
     population = None if outside is None else outside.people(policy, next(iter(counts.values())).table.hierarchies)
     entries = []
     for i, name in enumerate(names):
 
-        def heard(what: str, share: float, name: str = name, i: int = i) -> None:
-            progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
+        def heard(step: str, share: float, name: str = name, i: int = i) -> None:
+            progress(f"{name}: {step}", (i + min(share, 1.0)) / len(names))
 
         counted = counts[name in PARTING]
         entry, recoding = _entry(engine, name, counted, policy, population, heard)
@@ -229,16 +229,16 @@ def _entry(
     try:
         require_answer(engine, counted, problem, recoding, policy, population)
     except (VerificationError, CannotTellError) as error:
-        return Entry(name, _OUTCOMES[type(error)], told(error)), None
-    seen = released(problem, recoding)
+        return Entry(name, _OUTCOMES[type(error)], error_reason(error)), None
+    released_classes = released(problem, recoding)
     entry = Entry(
         name,
         "found",
         kind=recoding.kind,
         loss=losses(problem, recoding),
-        classes=seen.n_classes,
+        classes=released_classes.n_classes,
         suppressed=recoding.parts(counted.table).n_suppressed,
-        risk=1 / int(seen.persons.min()),
+        risk=1 / int(released_classes.persons.min()),
         proved=recoding.proved,
         claim=recoding.claim,
         seconds=seconds,
@@ -259,25 +259,25 @@ _OUTCOMES: dict[type[Exception], EntryOutcome] = {
 def _grown() -> Iterator[list[float]]:
     """Measure the memory growth of the process in megabytes, sampled every few milliseconds; empty if unavailable."""
     status = Path("/proc/self/statm")
-    found: list[float] = []
+    growth: list[float] = []
     if not status.exists():
-        yield found
+        yield growth
         return
-    done = threading.Event()
+    finished = threading.Event()
     before = _resident(status)
 
     def watch() -> None:
-        while not done.wait(0.005):
-            found.append(max(0.0, _resident(status) - before))
+        while not finished.wait(0.005):
+            growth.append(max(0.0, _resident(status) - before))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield found
+        yield growth
     finally:
-        done.set()
+        finished.set()
         watcher.join()
-        found.append(max(0.0, _resident(status) - before))
+        growth.append(max(0.0, _resident(status) - before))
 
 
 def _resident(status: Path) -> float:

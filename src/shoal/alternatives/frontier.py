@@ -158,9 +158,9 @@ def frontier(
     return solve(Start.of(data, policy), policy, grid, progress)
 
 
-def grid_of(given: Mapping[str, Any]) -> dict[str, list[float]]:
+def grid_of(parameter_values: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the values of each parameter that has some."""
-    grid = {name: found for name, values in given.items() if (found := _numbers(name, values))}
+    grid = {name: numbers for name, values in parameter_values.items() if (numbers := _numbers(name, values))}
     if not grid:
         raise PolicyError("frontier: specify at least one parameter to vary", f"parameters: {', '.join(SWEPT)}")
     return grid
@@ -171,18 +171,20 @@ def solve(
     policy: Policy,
     grid: Mapping[str, Sequence[float]],
     progress: Progress,
-    each: Callable[[Point], None] | None = None,
+    on_point: Callable[[Point], None] | None = None,
 ) -> Frontier:
-    """Solve for every combination of the values in ``grid``; ``each`` hears of a point as soon as it is solved."""
+    """Solve for every combination of the values in ``grid``; ``on_point`` hears of a point as soon as it is solved."""
     progress = logged(progress)
     table, population = start.counted.table, start.population
     rollup = Rollup(table)
     answers: list[Node] = []
     points = []
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    for i, asked in enumerate(combinations):
-        progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
-        posed = with_parameters(policy, asked)
+    for i, combination in enumerate(combinations):
+        progress(
+            "solving " + ", ".join(f"{name} = {value:g}" for name, value in combination.items()), i / len(combinations)
+        )
+        posed = with_parameters(policy, combination)
         problem = Problem.of(table, posed, population=population, rollup=rollup, hints=answers)
         try:
             recoding = SEARCHES[policy.release.algorithm](problem)
@@ -192,16 +194,16 @@ def solve(
             require_answer(start.engine, start.counted, problem, recoding, posed, population)
         except tuple(_STATES) as error:
             state = _STATES[type(error)]
-            known = state in ("infeasible", "refused")
-            points.append(Point(asked, False if known else None, state=state, reason=told(error)))
-            if each is not None:
-                each(points[-1])
+            settled = state in ("infeasible", "refused")
+            points.append(Point(combination, False if settled else None, state=state, reason=error_reason(error)))
+            if on_point is not None:
+                on_point(points[-1])
             continue
         parts = recoding.parts(table)
         persons = released(problem, recoding).persons
         points.append(
             Point(
-                asked,
+                combination,
                 feasible=True,
                 loss=loss_of(problem, recoding.released, parts, policy.release.objective),
                 levels=recoding.levels,
@@ -212,8 +214,8 @@ def solve(
                 evaluated=recoding.n_evaluated,
             )
         )
-        if each is not None:
-            each(points[-1])
+        if on_point is not None:
+            on_point(points[-1])
     return Frontier(policy.release.objective, tuple(points))
 
 
@@ -237,7 +239,7 @@ def require_answer(
     require(verdicts)
 
 
-def told(error: ShoalError) -> str:
+def error_reason(error: ShoalError) -> str:
     """Return why there is no release, without the note that nothing was written."""
     return error.message.removesuffix("; nothing was written")
 
@@ -246,12 +248,12 @@ def _numbers(name: str, values: Any) -> list[float]:
     """Convert the values of a parameter, which need not be Python's own numbers."""
     listed = not isinstance(values, str) and isinstance(values, Iterable)
     try:
-        found: list[float] = np.asarray(list(values)).tolist() if listed else []
+        numbers: list[float] = np.asarray(list(values)).tolist() if listed else []
     except ValueError:  # lists within lists
         listed = False
-    if not listed or not all(isinstance(value, float) or _is_sane(value) for value in found):
+    if not listed or not all(isinstance(value, float) or _is_sane(value) for value in numbers):
         raise PolicyError(f"frontier: {name} takes a list of numbers, as in {name}=[2, 3, 5]")
-    return found
+    return numbers
 
 
 def _is_sane(value: Any) -> bool:
@@ -260,24 +262,24 @@ def _is_sane(value: Any) -> bool:
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
     """Parse ``k=2,3,5`` from the command line into values."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for text in texts:
         name, _, values = text.partition("=")
-        if name not in SWEPT or name in found:
+        if name not in SWEPT or name in parsed:
             raise PolicyError(
                 f"frontier: write each parameter once, as in k=2,3,5; not {name!r}", f"parameters: {', '.join(SWEPT)}"
             )
         try:
-            found[name] = [int(value) if name == "k" else float(value) for value in values.split(",")]
+            parsed[name] = [int(value) if name == "k" else float(value) for value in values.split(",")]
         except ValueError:
             raise PolicyError(f"frontier: {name} takes numbers separated by commas, as in {name}=2,3,5") from None
-    return found
+    return parsed
 
 
-def with_parameters(policy: Policy, asked: dict[str, float]) -> Policy:
+def with_parameters(policy: Policy, parameter_values: dict[str, float]) -> Policy:
     """Return the policy with other parameters."""
     fields = policy.model_dump(mode="json", exclude_none=True)
-    for name, value in asked.items():
+    for name, value in parameter_values.items():
         if name == "max_suppression":
             fields["release"]["max_suppression"] = value
             continue

@@ -66,7 +66,7 @@ class Exploration(Shown):
             "own": self.own,
             "chosen": self.chosen,
             "beaten": [i for i, worse in enumerate(beaten(self.frontier)) if worse],
-            "recommendations": [asdict(each) for each in self.recommendations],
+            "recommendations": [asdict(recommendation) for recommendation in self.recommendations],
         }
 
 
@@ -126,29 +126,29 @@ def explore(
     {'k': 4}
     """
     policy = policy_of(policy)
-    asked = _risks(sensitivity, tolerable)
+    tolerances = _risks(sensitivity, tolerable)
     start = Start.of(data, policy)
-    own = _own(policy)
-    grids = [swept] if swept else _around(own)
+    policy_values = _policy_values(policy)
+    grids = [swept] if swept else _around(policy_values)
     points: list[Point] = []
     for grid in grids:
-        found = solve(start, policy, grid_of(_typed(grid)), progress, each)
-        points += [point for point in found if not any(point.asked == other.asked for other in points)]
+        frontier = solve(start, policy, grid_of(_typed(grid)), progress, each)
+        points += [point for point in frontier if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
     rest = _rest(policy, "max_suppression" in (swept or ()))
-    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, rest, *risk) for risk in asked))
+    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, rest, *risk) for risk in tolerances))
 
 
-def asked_for(policy: Policy, found: Frontier) -> int | None:
+def asked_for(policy: Policy, frontier: Frontier) -> int | None:
     """Return the index of the policy itself among the points; None if it was not solved for."""
-    own = _own(policy)
-    places = (i for i, point in enumerate(found) if all(own.get(n) == v for n, v in point.asked.items()))
+    policy_values = _policy_values(policy)
+    places = (i for i, point in enumerate(frontier) if all(policy_values.get(n) == v for n, v in point.asked.items()))
     return next(places, None)
 
 
-def beaten(found: Frontier) -> tuple[bool, ...]:
+def beaten(frontier: Frontier) -> tuple[bool, ...]:
     """Return for each point whether another dominates it in loss, risk, ℓ and t."""
-    costs = [_costs(point) for point in found]
+    costs = [_costs(point) for point in frontier]
     return tuple(
         mine is not None and any(other is not None and _below(other, mine) for other in costs) for mine in costs
     )
@@ -173,25 +173,25 @@ def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensi
         return [(None, tolerable)]
     if sensitivity is not None and sensitivity not in get_args(Sensitivity):
         raise PolicyError(f"explore: unknown sensitivity {sensitivity!r}", f"known: {', '.join(LECTURE)}")
-    return [(name, 1 / least) for name, (least, _) in LECTURE.items() if sensitivity in (None, name)]
+    return [(name, 1 / min_class_size) for name, (min_class_size, _) in LECTURE.items() if sensitivity in (None, name)]
 
 
-def _own(policy: Policy) -> dict[str, float]:
+def _policy_values(policy: Policy) -> dict[str, float]:
     """Return the parameters of the policy that can be varied, except those its requirements set differently."""
-    found: dict[str, float] = {}
+    parameter_values: dict[str, float] = {}
     for name in ("k", "l", "t"):
         values = {float(getattr(model, name)) for model in policy.require if name in type(model).model_fields}
         if len(values) == 1:
-            found[name] = values.pop()
-    return {**found, "max_suppression": policy.release.max_suppression}
+            parameter_values[name] = values.pop()
+    return {**parameter_values, "max_suppression": policy.release.max_suppression}
 
 
-def _around(own: dict[str, float]) -> list[dict[str, Sequence[float]]]:
+def _around(policy_values: dict[str, float]) -> list[dict[str, Sequence[float]]]:
     """Vary k against suppression, then ℓ and t one by one; always include the policy's own values."""
-    each = {name: sorted({*_AROUND[name], value}) for name, value in own.items()}
-    fixed: dict[str, Sequence[float]] = {name: [value] for name, value in own.items()}
-    first = {name: each[name] for name in ("k", "max_suppression") if name in own}
-    return [fixed | first, *(fixed | {name: each[name]} for name in ("l", "t") if name in own)]
+    varied = {name: sorted({*_AROUND[name], value}) for name, value in policy_values.items()}
+    fixed: dict[str, Sequence[float]] = {name: [value] for name, value in policy_values.items()}
+    first = {name: varied[name] for name in ("k", "max_suppression") if name in policy_values}
+    return [fixed | first, *(fixed | {name: varied[name]} for name in ("l", "t") if name in policy_values)]
 
 
 def _typed(grid: dict[str, Sequence[float]]) -> dict[str, Any]:
@@ -208,51 +208,60 @@ class _Rest:
     max_suppression: float
 
     def promised_by(self, point: Point, k: int) -> bool:
-        asked = point.asked
-        return asked.get("k", self.k) >= k and asked.get("l", self.l) >= self.l and asked.get("t", self.t) <= self.t
+        point_parameters = point.asked
+        return (
+            point_parameters.get("k", self.k) >= k
+            and point_parameters.get("l", self.l) >= self.l
+            and point_parameters.get("t", self.t) <= self.t
+        )
 
     def allows(self, point: Point) -> bool:
         return point.asked.get("max_suppression", 0.0) <= self.max_suppression
 
 
 def _rest(policy: Policy, any_suppression: bool) -> _Rest:
-    def of(name: str) -> list[float]:
+    def limits_of(name: str) -> list[float]:
         return [float(getattr(model, name)) for model in policy.require if name in type(model).model_fields]
 
-    most = math.inf if any_suppression else policy.release.max_suppression
+    max_suppression = math.inf if any_suppression else policy.release.max_suppression
     # Where no k is asked for, the classes that came out are all there is to go by.
-    return _Rest(max(of("k"), default=math.inf), max(of("l"), default=0.0), min(of("t"), default=math.inf), most)
+    return _Rest(
+        max(limits_of("k"), default=math.inf),
+        max(limits_of("l"), default=0.0),
+        min(limits_of("t"), default=math.inf),
+        max_suppression,
+    )
 
 
-def _recommended(found: Frontier, rest: _Rest, sensitivity: Sensitivity | None, tolerable: float) -> Recommendation:
+def _recommended(frontier: Frontier, rest: _Rest, sensitivity: Sensitivity | None, tolerable: float) -> Recommendation:
     k = math.ceil(1 / tolerable - 1e-9)  # 1/0.1 is a little above 10 in floats
     safe = [
         (point.loss, point.risk, i)
-        for i, point in enumerate(found)
+        for i, point in enumerate(frontier)
         # Larger classes than were asked for are an accident of this table: the promise must be as large.
         if point.feasible and rest.promised_by(point, k)
         if point.loss is not None and point.risk is not None and point.risk <= tolerable + 1e-12
     ]
-    allowed = [each for each in safe if rest.allows(found.points[each[2]])]
+    allowed = [candidate for candidate in safe if rest.allows(frontier.points[candidate[2]])]
     if sensitivity is None:
         start = f"A risk of at most {tolerable:.3g} requires k = {k}"
     else:
-        least, most = LECTURE[sensitivity]
-        usual = f"k between {least} and {most} is usual, a risk of at most 1 in {least}"
+        min_usual_k, max_usual_k = LECTURE[sensitivity]
+        usual = f"k between {min_usual_k} and {max_usual_k} is usual, a risk of at most 1 in {min_usual_k}"
         start = f"For data of {sensitivity} sensitivity, {usual}"
     if not allowed:
-        none = "none of these releases is that safe and satisfies the rest of the policy"
-        return Recommendation(sensitivity, tolerable, k, None, f"{start}: {none}.{_dearer(found, safe)}")
+        refusal = "none of these releases is that safe and satisfies the rest of the policy"
+        return Recommendation(sensitivity, tolerable, k, None, f"{start}: {refusal}.{_dearer(frontier, safe)}")
     loss, risk, i = min(allowed)
-    named = ", ".join(f"{name} = {value:g}" for name, value in found.points[i].asked.items())
-    lost = f"{found.objective} {loss:.4f}, risk 1 in {round(1 / risk)}"
+    named = ", ".join(f"{name} = {value:g}" for name, value in frontier.points[i].asked.items())
+    lost = f"{frontier.objective} {loss:.4f}, risk 1 in {round(1 / risk)}"
     sentence = f"{start}: of the releases that satisfy the rest of the policy, {named} has the smallest loss ({lost})."
-    return Recommendation(sensitivity, tolerable, k, i, sentence + _dearer(found, safe, loss))
+    return Recommendation(sensitivity, tolerable, k, i, sentence + _dearer(frontier, safe, loss))
 
 
-def _dearer(found: Frontier, safe: list[tuple[float, float, int]], than: float = math.inf) -> str:
+def _dearer(frontier: Frontier, safe: list[tuple[float, float, int]], than: float = math.inf) -> str:
     """Describe what more suppression than the policy allows would achieve."""
     loss, _, i = min(safe, default=(math.inf, 0.0, 0))
     if loss >= than:
         return ""
-    return f" If {found.points[i].asked['max_suppression']:.3g} of the records may be suppressed: {loss:.4f}."
+    return f" If {frontier.points[i].asked['max_suppression']:.3g} of the records may be suppressed: {loss:.4f}."

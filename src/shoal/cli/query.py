@@ -138,8 +138,8 @@ def query(
     """Answer counts, sums, means, quantiles and models with differential privacy, within a budget."""
     with loading():
         from shoal.cli.terminal.queries import show_noisy_answers, show_plan
-        from shoal.dp.asking import plan_query
-        from shoal.dp.asking import query as run
+        from shoal.dp.query import plan_query
+        from shoal.dp.query import query as run
 
     arguments = spending.as_arguments() | questions.as_arguments() | known.as_arguments() | {"people": people}
     arguments["granularity"] = _mapped(granularity, "granularity", "cost=0.01", str)

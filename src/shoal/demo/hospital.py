@@ -22,7 +22,7 @@ YEAR = 2024  # ages are counted on the last day of this year: who is 0 was born 
 ADULT = 18
 
 # Lists in one text, to be split: shorter to read.
-GIVEN = {
+FIRST_NAMES = {
     "female": (
         "Aaliyah Abena Agnes Aisha Alice Amara Amina Ana Anneke Aroha Astrid Ayelet Beatriz Bianca Carmen "
         "Chiara Chloe Dalia Daniela Deepa Dorothy Elena Elif Emily Esther Eun-ji Fatima Fernanda Freya Grace "
@@ -208,12 +208,12 @@ def voters(hospital: pa.Table, n: int | None = None, seed: int = 1) -> pa.Table:
             "ask for a smaller register, or generate a larger hospital",
         )
     inside = register.take(adults[_order(rng, len(adults))[:patients]])
-    known = set(_who(register))
+    registered = set(_identities(register))
     outside = register.slice(0, 0)
     while len(outside) < strangers:
-        more = _people(2 * strangers, rng).select(register.column_names)
-        new = np.array([who not in known for who in _who(more)], dtype=bool)
-        outside = pa.concat_tables([outside, more.filter(pa.array(new & _adult(more)))])
+        candidates = _people(2 * strangers, rng).select(register.column_names)
+        new = np.array([identity not in registered for identity in _identities(candidates)], dtype=bool)
+        outside = pa.concat_tables([outside, candidates.filter(pa.array(new & _adult(candidates)))])
     everyone = pa.concat_tables([inside, outside.slice(0, strangers)]).combine_chunks()
     return everyone.take(_order(rng, len(everyone)))
 
@@ -228,15 +228,15 @@ def _people(n: int, rng: np.random.Generator) -> pa.Table:
     days = (year + np.timedelta64(1, "Y")).astype("datetime64[D]") - january
     birth: NDArray[np.datetime64] = january + _below(rng, days.astype(np.int64)).astype("timedelta64[D]")
 
-    women, men = _texts(GIVEN["female"].split()), _texts(GIVEN["male"].split())
-    given = np.append(women, men)[_below(rng, np.where(sex == 0, len(women), len(men))) + len(women) * sex]
+    women, men = _texts(FIRST_NAMES["female"].split()), _texts(FIRST_NAMES["male"].split())
+    first_names = np.append(women, men)[_below(rng, np.where(sex == 0, len(women), len(men))) + len(women) * sex]
     family = _texts(FAMILY.split())[_below(rng, np.full(n, len(FAMILY.split())))]
     places = _places()
     disease = _draw_by(rng, [female + male for female, male, _ in DISEASES.values()], band + len(AGES) * sex)
     medians = np.array([median for _, _, median in DISEASES.values()])
     cost = medians[disease] * _log_normal()[_below(rng, np.full(n, 1000))] // 1000
     columns = {
-        "name": given + " " + family,
+        "name": first_names + " " + family,
         "birth": np.datetime_as_string(birth, unit="D"),
         "zip": _texts(places)[_draw(rng, np.array(list(places.values())), n)],
         "sex": _texts(SEX)[sex],
@@ -251,9 +251,9 @@ def _people(n: int, rng: np.random.Generator) -> pa.Table:
 def _places() -> dict[str, int]:
     """Return every zip code with its weight: the r-th region, and in it the r-th place, have weight 1/(r + 2)."""
     return {
-        prefix + end: 100_000 // ((region + 2) * (place + 2))
+        prefix + end: 100_000 // ((region + 2) * (rank + 2))
         for region, (prefix, ends) in enumerate(ZIPS.items())
-        for place, end in enumerate(ends.split())
+        for rank, end in enumerate(ends.split())
     }
 
 
@@ -293,7 +293,7 @@ def _order(rng: np.random.Generator, n: int) -> Integers:
     return np.argsort(rng.random(n), kind="stable")
 
 
-def _who(people: pa.Table) -> Iterator[tuple[str, str]]:
+def _identities(people: pa.Table) -> Iterator[tuple[str, str]]:
     return zip(people["name"].to_pylist(), people["birth"].to_pylist(), strict=True)
 
 

@@ -45,14 +45,14 @@ def link(
     ``owners`` maps a person of the register to the row of the table that is really theirs (the referee's
     knowledge, which the intruder lacks); without it nobody counts as named.
     """
-    seen = sight(register, table, on, ground=table if original is None else original, policy=policy)
-    candidates = seen.candidates[seen.kind_of]
+    view = sight(register, table, on, ground=table if original is None else original, policy=policy)
+    candidates = view.candidates[view.kind_of]
     single, matched = candidates == 1, candidates > 0
-    row_of = np.full(len(seen.tuples), -1, np.int64)
-    row_of[seen.tuple_of] = np.arange(seen.n_records)
+    row_of = np.full(len(view.tuples), -1, np.int64)
+    row_of[view.tuple_of] = np.arange(view.n_records)
     truth = owners or {}
     alone = np.flatnonzero(single)
-    only = seen.fits.indices[seen.fits.indptr[seen.kind_of[alone]]]
+    only = view.fits.indices[view.fits.indptr[view.kind_of[alone]]]
     named = sum(truth.get(person) == row for person, row in zip(alone.tolist(), row_of[only].tolist(), strict=True))
     chance = 1 / int(candidates[matched].min()) if matched.any() else 0.0
     return Linkage(len(candidates), int(matched.sum()), int(single.sum()), int(named), chance)

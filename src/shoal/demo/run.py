@@ -25,7 +25,7 @@ from shoal.release.receipt import receipt_of, write_receipt
 from shoal.report.intrusion import within_budget
 from shoal.search.problem import Progress, silent
 
-KNOWN = ("birth", "zip", "sex")  # what the voter list and the hospital share
+LINKING_COLUMNS = ("birth", "zip", "sex")  # what the voter list and the hospital share
 PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT = (
     "hospital.csv",
     "voters.csv",
@@ -63,14 +63,14 @@ class Demo:
     @cached_property
     def patient(self) -> dict[str, dict[str, str]]:
         """One fictitious patient as in the hospital and as in each release."""
-        tables, analysis = (_places(each) for each in (self.release, self.analysis))
+        tables, analysis = (_places(release) for release in (self.release, self.analysis))
         row = next(row for row in sorted(tables) if row in analysis)
-        shown = {"before": (self._hospital, row)}
-        shown |= {"for tables": (self.release.table, tables[row])}
-        shown |= {"for analysis": (self.analysis.table, analysis[row])}
+        table_rows = {"before": (self._hospital, row)}
+        table_rows |= {"for tables": (self.release.table, tables[row])}
+        table_rows |= {"for analysis": (self.analysis.table, analysis[row])}
         return {
             name: {column: str(table[column][at].as_py()) for column in self.release.policy.quasi}
-            for name, (table, at) in shown.items()
+            for name, (table, at) in table_rows.items()
         }
 
     @property
@@ -102,7 +102,7 @@ def demo(
 
     policy = Policy.load(folder / POLICY_FILE)
     engine = engine_of(folder / PATIENTS)
-    before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
+    before = link(patients.drop_columns(["name"]), register, LINKING_COLUMNS, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
     progress("attacking", 0)
     release = release.with_attacks(within_budget(release))  # those of the report, whose results are findings, too
@@ -115,13 +115,13 @@ def demo(
     # Nobody in it exists, so its records may be shown.
     release.report(folder / REPORT, certificate=certificate, show_originals=True, force=True)
     written(folder / REPORT)
-    after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
+    after = link(release.table, register, LINKING_COLUMNS, original=engine.table, policy=policy)
 
     finer = Policy.load(folder / ANALYSIS_FILE)
     analysis = anonymize(engine_of(folder / PATIENTS), finer, progress=progress)
     analysis.save(folder / ANALYSIS, force=True)
     written(folder / ANALYSIS)
-    after_analysis = link(analysis.table, register, KNOWN, original=engine.table, policy=finer)
+    after_analysis = link(analysis.table, register, LINKING_COLUMNS, original=engine.table, policy=finer)
     return Demo(patients.num_rows, before, after, release, certificate, analysis, after_analysis)
 
 
@@ -153,4 +153,4 @@ def owners(patients: pa.Table, register: pa.Table) -> dict[int, int]:
 
 
 def _people(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table[name].to_pylist() for name in ("name", *KNOWN)), strict=True)
+    return zip(*(table[name].to_pylist() for name in ("name", *LINKING_COLUMNS)), strict=True)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.dp.asks import Figure
 from shoal.dp.budget import Budget
+from shoal.dp.statistics import Figure
 
 COVERS = (
     "Each interval contains the figure without noise with the stated probability. Clamping to the bounds, rounding, "

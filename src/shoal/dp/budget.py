@@ -50,23 +50,23 @@ class Budget:
     delta: Decimal = Decimal(0)
 
     @classmethod
-    def of(cls, given: Budget | Mapping[str, Any] | str) -> Budget:
+    def of(cls, spec: Budget | Mapping[str, Any] | str) -> Budget:
         """Read a budget: a mapping, or a text such as ``epsilon=1,delta=1e-8``."""
-        if isinstance(given, Budget):
-            return given
-        if isinstance(given, str):
-            pairs = [part.partition("=") for part in given.split(",")]
+        if isinstance(spec, Budget):
+            return spec
+        if isinstance(spec, str):
+            pairs = [part.partition("=") for part in spec.split(",")]
             if len({name.strip() for name, _, _ in pairs}) < len(pairs):
                 raise BudgetError("the budget names a part twice", HINT)
-            given = {name.strip(): value for name, _, value in pairs}
-        if not isinstance(given, Mapping):
+            spec = {name.strip(): value for name, _, value in pairs}
+        if not isinstance(spec, Mapping):
             raise BudgetError("the budget has no name: is it epsilon or rho?", HINT)
-        if unknown := sorted(map(repr, set(given) - {"epsilon", "rho", "delta"})):
+        if unknown := sorted(map(repr, set(spec) - {"epsilon", "rho", "delta"})):
             raise BudgetError(f"the budget has no part {', '.join(unknown)}", HINT)
-        if ("epsilon" in given) == ("rho" in given):
+        if ("epsilon" in spec) == ("rho" in spec):
             raise BudgetError("the budget must be either epsilon or rho", HINT)
-        loss: LossKind = "epsilon" if "epsilon" in given else "rho"
-        amount, delta = _decimal(loss, given[loss]), _decimal("delta", given.get("delta", 0))
+        loss: LossKind = "epsilon" if "epsilon" in spec else "rho"
+        amount, delta = _decimal(loss, spec[loss]), _decimal("delta", spec.get("delta", 0))
         if not 0 < amount <= 10_000:
             raise BudgetError(f"{loss} must be greater than 0 and at most 10,000", HINT)
         if not 0 <= delta < 1:
@@ -117,21 +117,21 @@ class Budget:
     def shares(self, weights: Sequence[int]) -> list[Decimal]:
         """Split ``amount`` in proportion to the weights, rounded down so that the parts never exceed it."""
         with localcontext(EXACT):
-            found = []
+            shares = []
             for weight in weights:
                 part = self.amount * weight / sum(weights)
-                found.append(part.quantize(Decimal(1).scaleb(part.adjusted() - DIGITS), ROUND_DOWN))
-            return found
+                shares.append(part.quantize(Decimal(1).scaleb(part.adjusted() - DIGITS), ROUND_DOWN))
+            return shares
 
     def as_dict(self) -> dict[str, str]:
         """Return the parts as exact decimal texts."""
         return {self.loss: _plain(self.amount)} | ({"delta": _plain(self.delta)} if self.delta else {})
 
 
-def _decimal(part: str, given: object) -> Decimal:
+def _decimal(part: str, number: object) -> Decimal:
     """Read a number as it is written: a float is the shortest decimal that gives it."""
-    if isinstance(given, int | float | str | Decimal) and not isinstance(given, bool):
-        value = parse_number(str(given))
+    if isinstance(number, int | float | str | Decimal) and not isinstance(number, bool):
+        value = parse_number(str(number))
         if value is not None and len(value.as_tuple().digits) <= 30 and abs(value.adjusted()) <= 60:
             return value
     raise BudgetError(f"{part} must be a number", HINT)

@@ -16,10 +16,18 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.dp.asks import Ask, ContributionsAsk, CountAsk, MeanAsk, PersonsAsk, SumAsk, TableAsk
-from shoal.dp.described import CellsOf, FixedPoint
-from shoal.dp.quantiles import N_CELLS, QuantileAsk, with_blocks
-from shoal.dp.regression import STEPS, RegressionAsk
+from shoal.dp.public_schema import CellsOf, FixedPoint
+from shoal.dp.quantiles import N_CELLS, QuantileStatistic, with_blocks
+from shoal.dp.regression import STEPS, RegressionStatistic
+from shoal.dp.statistics import (
+    ContributionsStatistic,
+    CountStatistic,
+    MeanStatistic,
+    PersonsStatistic,
+    Statistic,
+    SumStatistic,
+    TableStatistic,
+)
 from shoal.engines.grouping import Groupable
 from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
@@ -75,46 +83,46 @@ class ExactStatistics:
 
 
 def counted_exactly(
-    rows: Groupable, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit, *, people: bool = True
+    rows: Groupable, statistics: Sequence[Statistic], by: Sequence[str], unit: PrivacyUnit, *, people: bool = True
 ) -> ExactStatistics:
     """Run the queries without noise; count the ``people`` behind each key only if they decide what is shown."""
-    names = list(dict.fromkeys([*by, *(name for ask in asks for name in ask.columns)]))
+    names = list(dict.fromkeys([*by, *(name for statistic in statistics for name in statistic.columns)]))
     limited = limited_records(rows, names, unit)
-    people = people or any(isinstance(ask, PersonsAsk) for ask in asks)
+    people = people or any(isinstance(statistic, PersonsStatistic) for statistic in statistics)
     scalars = [
-        (i, ask)
-        for i, ask in enumerate(asks)
-        if isinstance(ask, CountAsk | PersonsAsk | SumAsk | MeanAsk | RegressionAsk)
+        (i, statistic)
+        for i, statistic in enumerate(statistics)
+        if isinstance(statistic, CountStatistic | PersonsStatistic | SumStatistic | MeanStatistic | RegressionStatistic)
     ]
-    exact: list[Exact] = [{} for _ in asks]
+    exact: list[Exact] = [{} for _ in statistics]
     aggregates: dict[str, Any] = {}
     fields: dict[int, list[list[str]]] = {}
-    for i, ask in scalars:
+    for i, statistic in scalars:
         fields[i] = []
-        for piece in _sums(rows, limited, ask):
-            named = {unused(f"s{len(aggregates) + j}", by): one for j, one in enumerate(piece)}
+        for piece in _sums(rows, limited, statistic):
+            named = {unused(f"s{len(aggregates) + j}", by): aggregate for j, aggregate in enumerate(piece)}
             aggregates |= named
             fields[i].append(list(named))
-    who = unused("people", [*by, *aggregates])
+    people_field = unused("people", [*by, *aggregates])
     if people:
-        aggregates[who] = limited.count() if unit.entity is None else limited[unit.entity].nunique()
-    found = _grouped(rows, limited, by, aggregates) if aggregates else []
+        aggregates[people_field] = limited.count() if unit.entity is None else limited[unit.entity].nunique()
+    group_rows = _grouped(rows, limited, by, aggregates) if aggregates else []
     behind: dict[GroupKey, int] = {}
-    for key, row in found if people else ():
+    for key, row in group_rows if people else ():
         # Values that share a text are one key, and somebody may have records with each: added up, one person would
         # change that key by more than 1.
-        behind[key] = max(behind.get(key, 0), row[who])
-    for i, ask in scalars:
-        if isinstance(ask, PersonsAsk):
+        behind[key] = max(behind.get(key, 0), row[people_field])
+    for i, statistic in scalars:
+        if isinstance(statistic, PersonsStatistic):
             exact[i] = {key: [[n]] for key, n in behind.items()}
             continue
-        exact[i] = _added((key, [[row[name] for name in piece] for piece in fields[i]]) for key, row in found)
-    for i, other in enumerate(asks):
-        if isinstance(other, TableAsk):
+        exact[i] = _added((key, [[row[name] for name in piece] for piece in fields[i]]) for key, row in group_rows)
+    for i, other in enumerate(statistics):
+        if isinstance(other, TableStatistic):
             exact[i] = _table(rows, limited, by, other)
-        elif isinstance(other, QuantileAsk):
+        elif isinstance(other, QuantileStatistic):
             exact[i] = _trees(rows, limited, by, other)
-        elif isinstance(other, ContributionsAsk):
+        elif isinstance(other, ContributionsStatistic):
             exact[i] = _contributions(rows, other, unit)
     return ExactStatistics(exact, behind)
 
@@ -128,17 +136,17 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     if unit.entity is None:
         return rows.table
     table = rows.table.filter(rows.table[unit.entity].notnull())
-    used = [name for name in names if name != unit.entity]
-    place = unused("shoal_place", table.columns)
+    value_columns = [name for name in names if name != unit.entity]
+    number_column = unused("shoal_place", table.columns)
     # Only the records of people with too many are hashed and sorted, which takes far longer than counting them.
-    people = table.group_by(unit.entity).agg(**{place: table.count()})
-    many = people.filter(people[place] > unit.contributions).select(unit.entity)
-    few, table = table.anti_join(many, unit.entity), table.semi_join(many, unit.entity)
-    order = order_keys(table.select(unit.entity, *used), 0, of=table)
-    order += [table[name] for name in used if table[name].type().is_string()]
+    people = table.group_by(unit.entity).agg(**{number_column: table.count()})
+    over_limit = people.filter(people[number_column] > unit.contributions).select(unit.entity)
+    within_limit, table = table.anti_join(over_limit, unit.entity), table.semi_join(over_limit, unit.entity)
+    order = order_keys(table.select(unit.entity, *value_columns), 0, of=table)
+    order += [table[name] for name in value_columns if table[name].type().is_string()]
     number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
-    numbered = table.mutate(**{place: number})
-    return few.union(numbered.filter(numbered[place] < unit.contributions).drop(place))
+    numbered = table.mutate(**{number_column: number})
+    return within_limit.union(numbered.filter(numbered[number_column] < unit.contributions).drop(number_column))
 
 
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
@@ -189,26 +197,26 @@ def _in_cells(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
     return _rounded(rows, table, values, low + (high - low) / N_CELLS / 2, N_CELLS, high - low, (0, N_CELLS - 1))
 
 
-def _sums(rows: Groupable, table: ir.Table, ask: Ask) -> list[list[Any]]:
+def _sums(rows: Groupable, table: ir.Table, statistic: Statistic) -> list[list[Any]]:
     """Return the aggregates of each piece of a query; people are counted by the caller."""
-    if isinstance(ask, CountAsk):
+    if isinstance(statistic, CountStatistic):
         return [[table.count()]]
-    if isinstance(ask, PersonsAsk):
+    if isinstance(statistic, PersonsStatistic):
         return []
-    if isinstance(ask, SumAsk):
-        return [[_in_units(rows, table, ask.values).sum()]]
-    if isinstance(ask, MeanAsk):
-        n = _real(rows, table, ask.values.column).count()
-        return [[_in_units(rows, table, ask.values).sum() - n * ask.values.centre], [n]]
-    if isinstance(ask, RegressionAsk):
-        steps = [_in_steps(rows, table, one) for one in ask.variables]
+    if isinstance(statistic, SumStatistic):
+        return [[_in_units(rows, table, statistic.values).sum()]]
+    if isinstance(statistic, MeanStatistic):
+        n = _real(rows, table, statistic.values.column).count()
+        return [[_in_units(rows, table, statistic.values).sum() - n * statistic.values.centre], [n]]
+    if isinstance(statistic, RegressionStatistic):
+        steps = [_in_steps(rows, table, variable) for variable in statistic.variables]
         every = sum(steps[1:], steps[0])  # null if one of them is
         zero = every * 0
-        one = (zero + 1) * STEPS**2
+        unit = (zero + 1) * STEPS**2
         sums = [(zero + column) * STEPS for column in steps]
-        products = [zero + steps[i] * steps[j] for i, j in ask.products]
-        return [[column.sum() for column in (one, *sums, *products)]]
-    raise TypeError(f"{ask.name} is not a sum")
+        products = [zero + steps[i] * steps[j] for i, j in statistic.products]
+        return [[column.sum() for column in (unit, *sums, *products)]]
+    raise TypeError(f"{statistic.name} is not a sum")
 
 
 # ── cells ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,60 +230,60 @@ def _bin(rows: Groupable, table: ir.Table, cells: CellsOf) -> Any:
     return ibis.ifelse(real.isnull(), ibis.null("int64"), sum(inner, first).cast("int64"))
 
 
-def _table(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: TableAsk) -> Exact:
+def _table(rows: Groupable, limited: ir.Table, by: Sequence[str], statistic: TableStatistic) -> Exact:
     """Count the records in each cell of a table."""
-    names = [unused(f"cell{j}", [*limited.columns]) for j in range(len(ask.cells))]
-    made = limited.mutate(
+    names = [unused(f"cell{j}", [*limited.columns]) for j in range(len(statistic.cells))]
+    with_cells = limited.mutate(
         **{
             name: _bin(rows, limited, cells) if cells.edges else limited[cells.column]
-            for name, cells in zip(names, ask.cells, strict=True)
+            for name, cells in zip(names, statistic.cells, strict=True)
         }
     )
     n = unused("n", [*by, *names])
-    fetched = rows.fetch(made.group_by([*by, *names]).agg(**{n: made.count()}))
+    fetched = rows.fetch(with_cells.group_by([*by, *names]).agg(**{n: with_cells.count()}))
     places = [
         {label: i for i, label in enumerate(range(cells.n_cells) if cells.edges else cells.categories)}
-        for cells in ask.cells
+        for cells in statistic.cells
     ]
     labels = [
         fetched[name].to_pylist() if cells.edges else texts_of(fetched, name)
-        for name, cells in zip(names, ask.cells, strict=True)
+        for name, cells in zip(names, statistic.cells, strict=True)
     ]
-    size = ask.pieces(1, False)[0].size
-    found: dict[GroupKey, list[list[int]]] = {}
+    size = statistic.pieces(1, False)[0].size
+    counts_of_group: dict[GroupKey, list[list[int]]] = {}
     for key, count, *cell in zip(_keys(fetched, by), fetched[n].to_pylist(), *labels, strict=True):
-        at = [place.get(one) for place, one in zip(places, cell, strict=True)]
+        at = [index_of.get(value) for index_of, value in zip(places, cell, strict=True)]
         if None in at:
             continue
         index = 0
-        for one, width in zip(at, ask.shape, strict=True):
-            index = index * width + int(one or 0)
-        found.setdefault(key, [[0] * size])[0][index] += int(count)
-    return found
+        for position, width in zip(at, statistic.shape, strict=True):
+            index = index * width + int(position or 0)
+        counts_of_group.setdefault(key, [[0] * size])[0][index] += int(count)
+    return counts_of_group
 
 
-def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: QuantileAsk) -> Exact:
+def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], statistic: QuantileStatistic) -> Exact:
     """Count the values in each of 1024 cells of equal width, and in blocks of them."""
     cell = unused("cell", limited.columns)
     n = unused("n", [*by, cell])
-    made = limited.mutate(**{cell: _in_cells(rows, limited, ask.values)})
-    made = made.filter(made[cell].notnull())
-    fetched = rows.fetch(made.group_by([*by, cell]).agg(**{n: made.count()}))
+    with_cells = limited.mutate(**{cell: _in_cells(rows, limited, statistic.values)})
+    with_cells = with_cells.filter(with_cells[cell].notnull())
+    fetched = rows.fetch(with_cells.group_by([*by, cell]).agg(**{n: with_cells.count()}))
     cells: dict[GroupKey, list[int]] = {}
     for key, at, count in zip(_keys(fetched, by), fetched[cell].to_pylist(), fetched[n].to_pylist(), strict=True):
         cells.setdefault(key, [0] * N_CELLS)[int(at)] += int(count)
     return {key: [with_blocks(counts)] for key, counts in cells.items()}
 
 
-def _contributions(rows: Groupable, ask: ContributionsAsk, unit: PrivacyUnit) -> Exact:
+def _contributions(rows: Groupable, statistic: ContributionsStatistic, unit: PrivacyUnit) -> Exact:
     """Count the people with each number of records, before the limit."""
     entity = str(unit.entity)
     table = rows.table.filter(rows.table[entity].notnull())
     records = unused("records", [entity])
     people = table.group_by(entity).agg(**{records: table.count()})
-    upto = people.select(records=ibis.least(people[records], ask.upto + 1))
+    upto = people.select(records=ibis.least(people[records], statistic.upto + 1))
     fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
-    counts = [0] * (ask.upto + 1)
+    counts = [0] * (statistic.upto + 1)
     for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):
         counts[int(n) - 1] += int(people_with)
     return {(): [counts]}
@@ -311,14 +319,14 @@ def texts_of(fetched: pa.Table, name: str) -> list[str | None]:
 
 
 def _added(pairs: Any) -> Exact:
-    found: dict[GroupKey, list[list[int]]] = {}
+    totals: dict[GroupKey, list[list[int]]] = {}
     for key, pieces in pairs:
-        if key in found:
-            pieces = [[a + b for a, b in zip(*both, strict=True)] for both in zip(found[key], pieces, strict=True)]
-        found[key] = pieces
-    return found
+        if key in totals:
+            pieces = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(totals[key], pieces, strict=True)]
+        totals[key] = pieces
+    return totals
 
 
 def all_keys(cells: Sequence[CellsOf]) -> list[GroupKey]:
     """Return all combinations of the categories to group by."""
-    return list(product(*(one.categories for one in cells)))
+    return list(product(*(column_cells.categories for column_cells in cells)))

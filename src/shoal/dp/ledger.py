@@ -126,13 +126,13 @@ class Ledger:
         account = self.read()
         return Account(account.total, account.unit or unit, account.expenses).charged(Expense(cost, (), "", ""), unit)
 
-    def charge(self, cost: Budget, asked: list[str], *, unit: str, data: str = "") -> None:
+    def charge(self, cost: Budget, statistics: list[str], *, unit: str, data: str = "") -> None:
         """Spend: when this returns, the cost is on the disk. Raise an error, with nothing spent, if it does not fit."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._alone():
             account = self.read()
             account = Account(account.total, account.unit or unit, account.expenses)
-            self._write(account.charged(Expense(cost, tuple(asked), data, now), unit))
+            self._write(account.charged(Expense(cost, tuple(statistics), data, now), unit))
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -183,15 +183,15 @@ def _named(unit: str) -> str:
 
 def _parsed(path: Path, text: str) -> Account:
     try:
-        found = read_json(text)
-        if found["format"] != FORMAT or found["version"] != VERSION:
+        document = read_json(text)
+        if document["format"] != FORMAT or document["version"] != VERSION:
             raise ValueError
         expenses = tuple(
             Expense(Budget.of(entry["cost"]), tuple(map(str, entry["asked"])), str(entry["data"]), str(entry["time"]))
-            for entry in found["expenses"]
+            for entry in document["expenses"]
         )
-        account = Account(Budget.of(found["total"]), str(found["unit"]), expenses)
-        if account.spent.as_dict() != found["spent"]:
+        account = Account(Budget.of(document["total"]), str(document["unit"]), expenses)
+        if account.spent.as_dict() != document["spent"]:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, BudgetError):
         raise DataError(

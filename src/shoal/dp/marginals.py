@@ -29,8 +29,8 @@ def spanning_tree(n_columns: int, choose: Callable[[Sequence[TreePair]], int]) -
     while open_pairs := [pair for pair in combinations(range(n_columns), 2) if part[pair[0]] != part[pair[1]]]:
         i, j = open_pairs[choose(open_pairs)]
         tree.append((i, j))
-        joined, kept = part[j], part[i]
-        part = [kept if one == joined else one for one in part]
+        joined, target = part[j], part[i]
+        part = [target if label == joined else label for label in part]
     return tree
 
 
@@ -40,8 +40,8 @@ def closes_a_circle(n_columns: int, pairs: Sequence[TreePair]) -> bool:
     for i, j in pairs:
         if part[i] == part[j]:
             return True
-        joined, kept = part[j], part[i]
-        part = [kept if one == joined else one for one in part]
+        joined, target = part[j], part[i]
+        part = [target if label == joined else label for label in part]
     return False
 
 
@@ -84,17 +84,17 @@ class MeasuredTable:
 def consistent(single: Sequence[MeasuredTable], paired: Mapping[TreePair, MeasuredTable]) -> Marginals:
     """Return marginals near to the noisy ones: each weighs the more, the less noise it has."""
     tables = [*single, *paired.values()]
-    weights = [1 / (one.noisy.size * one.variance) for one in tables]
-    total = max(float(np.average([one.noisy.sum() for one in tables], weights=weights)), 0.0)
+    weights = [1 / (table.noisy.size * table.variance) for table in tables]
+    total = max(float(np.average([table.noisy.sum() for table in tables], weights=weights)), 0.0)
     margins = []
-    for i, own in enumerate(single):
-        seen, trust = [own.noisy], [1 / own.variance]
+    for i, single_table in enumerate(single):
+        estimates, trust = [single_table.noisy], [1 / single_table.variance]
         for pair, table in paired.items():
             if i in pair:
                 axis = 1 - pair.index(i)
-                seen.append(table.noisy.sum(axis=axis))
+                estimates.append(table.noisy.sum(axis=axis))
                 trust.append(1 / (table.noisy.shape[axis] * table.variance))
-        margins.append(on_simplex(np.average(seen, axis=0, weights=trust), total))
+        margins.append(on_simplex(np.average(estimates, axis=0, weights=trust), total))
     fitted = {
         (i, j): fit_to_margins(
             on_simplex(table.noisy.ravel(), total).reshape(table.noisy.shape), margins[i], margins[j]
@@ -118,8 +118,8 @@ def fit_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
     return np.asarray(fitted, np.float64)
 
 
-def _ratio(wanted: Floats, found: Floats) -> Floats:
-    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
+def _ratio(wanted: Floats, current: Floats) -> Floats:
+    return np.divide(wanted, current, out=np.zeros_like(wanted), where=current > 0)
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,24 +132,24 @@ def drawn_rows(marginals: Marginals, n_rows: int, draw: np.random.Generator) -> 
     possible: the rows have the marginals, and not another sampling error on top of the noise.
     """
     codes = np.full((n_rows, len(marginals.single)), -1, np.int32)
-    done: set[int] = set()
+    visited: set[int] = set()
     for root in range(len(marginals.single)):
-        if root in done:
+        if root in visited:
             continue
         codes[:, root] = _dealt(marginals.single[root], n_rows, draw)
-        done.add(root)
+        visited.add(root)
         waiting = [root]
         while waiting:
             parent = waiting.pop()
             for (i, j), table in marginals.paired.items():
                 child = j if i == parent else i if j == parent else parent
-                if child in done:
+                if child in visited:
                     continue
-                given = table if i == parent else table.T
-                for cell in range(len(given)):
-                    here = np.flatnonzero(codes[:, parent] == cell)
-                    codes[here, child] = _dealt(given[cell], len(here), draw)
-                done.add(child)
+                conditional = table if i == parent else table.T
+                for cell in range(len(conditional)):
+                    rows = np.flatnonzero(codes[:, parent] == cell)
+                    codes[rows, child] = _dealt(conditional[cell], len(rows), draw)
+                visited.add(child)
                 waiting.append(child)
     return codes
 

@@ -96,9 +96,9 @@ def calibrated(loss: LossKind, cost: Decimal, sensitivity: ChangeBound) -> Noise
     """Return the least noise whose privacy loss, by OpenDP's map, is at most ``cost`` for one person."""
     law: NoiseLaw = "laplace" if loss == "epsilon" else "gaussian"
     spend = float(cost)
-    least = sensitivity.l1 / spend if law == "laplace" else sensitivity.l2 / math.sqrt(2 * spend)
+    min_scale = sensitivity.l1 / spend if law == "laplace" else sensitivity.l2 / math.sqrt(2 * spend)
     for step in range(64):
-        scale = least * (1 + math.ldexp(1, step - 52))
+        scale = min_scale * (1 + math.ldexp(1, step - 52))
         if scale > LARGEST_SCALE:
             break
         if Fraction(privacy_loss(Noise(law, scale), sensitivity)) <= Fraction(cost):
@@ -194,16 +194,16 @@ def _choice(loss: LossKind, cost: Decimal, sensitivity: int) -> Any:
     dp = opendp()
     domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     measure = dp.max_divergence() if loss == "epsilon" else dp.zero_concentrated_divergence()
-    least = 2 * sensitivity / (float(cost) if loss == "epsilon" else math.sqrt(8 * float(cost)))
+    min_scale = 2 * sensitivity / (float(cost) if loss == "epsilon" else math.sqrt(8 * float(cost)))
     for step in range(64):
-        made = dp.m.make_noisy_max(domain, metric, measure, scale=least * (1 + math.ldexp(1, step - 52)))
-        if Fraction(made.map(sensitivity)) <= Fraction(cost):
-            return made
+        mechanism = dp.m.make_noisy_max(domain, metric, measure, scale=min_scale * (1 + math.ldexp(1, step - 52)))
+        if Fraction(mechanism.map(sensitivity)) <= Fraction(cost):
+            return mechanism
     raise BudgetError("the share of the budget for one choice is too small", "spend more")
 
 
 def epsilon_of(rho: Decimal, delta: Decimal) -> float:
     """Return the ε that ρ-zCDP gives for a δ, by OpenDP's conversion."""
     dp = opendp()
-    made = dp.m.make_gaussian(dp.atom_domain(T="i64"), dp.absolute_distance(T=float), scale=1 / math.sqrt(2 * rho))
-    return float(dp.c.make_zCDP_to_approxDP(made).map(1.0).epsilon(float(delta)))
+    mechanism = dp.m.make_gaussian(dp.atom_domain(T="i64"), dp.absolute_distance(T=float), scale=1 / math.sqrt(2 * rho))
+    return float(dp.c.make_zCDP_to_approxDP(mechanism).map(1.0).epsilon(float(delta)))

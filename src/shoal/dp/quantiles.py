@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.dp.asks import Figure, OfOneColumn, Piece
-from shoal.dp.described import FixedPoint
 from shoal.dp.noise import ChangeBound, Noise
+from shoal.dp.public_schema import FixedPoint
+from shoal.dp.statistics import Figure, OfOneColumn, Piece
 from shoal.errors import PolicyError
 from shoal.table.frequency import Floats
 
@@ -26,7 +26,7 @@ N_CELLS = FANOUT**2
 
 
 @dataclass(frozen=True)
-class QuantileAsk(OfOneColumn):
+class QuantileStatistic(OfOneColumn):
     """Quantiles of a column, each to within 1/1024 of the bounds."""
 
     values: FixedPoint
@@ -51,7 +51,7 @@ class QuantileAsk(OfOneColumn):
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
         """Return the quantiles; a cell is in the interval if its noise allows that it contains the quantile."""
         lower, width = float(self.values.lower), float(self.values.upper - self.values.lower) / N_CELLS
-        found = []
+        figures = []
         for share in self.shares:
             excess = _excess(np.asarray(noisy[0], np.float64), share)
             slack = _slacks(noises[0], share, (1 - confidence) / 2)
@@ -62,10 +62,10 @@ class QuantileAsk(OfOneColumn):
             rising = (np.maximum.accumulate(excess[1:]) + np.minimum.accumulate(excess[:0:-1])[::-1]) / 2
             at = min(int(np.searchsorted(rising, 0)), N_CELLS - 1)
             at = min(max(at, first), last)
-            found.append(
+            figures.append(
                 Figure(f"{share:g}", lower + (at + 0.5) * width, lower + first * width, lower + (last + 1) * width)
             )
-        return found
+        return figures
 
 
 def with_blocks(cells: Sequence[int]) -> list[int]:
@@ -91,8 +91,8 @@ def _excess(tree: Floats, share: float) -> Floats:
 @cache
 def _slacks(noise: Noise, share: float, beta: float) -> Floats:
     """Return bounds that the noise of each excess passes, on either side, with probability ``beta`` at most."""
-    place = np.arange(N_CELLS)
-    left = np.concatenate([[0], place // FANOUT + place % FANOUT + 1])
+    positions = np.arange(N_CELLS)
+    left = np.concatenate([[0], positions // FANOUT + positions % FANOUT + 1])
     right = np.concatenate([[FANOUT], 2 * FANOUT - 1 - left[1:]])
     bounds = {
         pair: _chernoff(noise, share, beta, *pair) for pair in set(zip(left.tolist(), right.tolist(), strict=True))

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.dp.asks import Figure, Piece
-from shoal.dp.described import FixedPoint
 from shoal.dp.noise import ChangeBound, Noise
+from shoal.dp.public_schema import FixedPoint
+from shoal.dp.statistics import Figure, Piece
 from shoal.errors import PolicyError
 from shoal.table.frequency import Floats
 
@@ -24,7 +24,7 @@ STEPS = 1024  # of a scaled variable, between 0 and 1
 
 
 @dataclass(frozen=True)
-class RegressionAsk:
+class RegressionStatistic:
     """The coefficients of a linear model, by least squares."""
 
     target: FixedPoint
@@ -38,12 +38,12 @@ class RegressionAsk:
     @property
     def name(self) -> str:
         """The query in words."""
-        return f"regression of {self.target.column} on {', '.join(one.column for one in self.features)}"
+        return f"regression of {self.target.column} on {', '.join(variable.column for variable in self.features)}"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads."""
-        return tuple(one.column for one in self.variables)
+        return tuple(variable.column for variable in self.variables)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -64,9 +64,9 @@ class RegressionAsk:
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each complete record adds 1 to the count and [-1, 1] to every sum, in units of 1/1024²."""
         entries = 1 + len(self.variables) + len(self.products)
-        each = STEPS**2
-        sensitivity = ChangeBound(c * entries * each, c * c * entries * each**2, c * each, c * entries)
-        return (Piece("sums and products", entries, sensitivity, 1 / each),)
+        unit = STEPS**2
+        sensitivity = ChangeBound(c * entries * unit, c * c * entries * unit**2, c * unit, c * entries)
+        return (Piece("sums and products", entries, sensitivity, 1 / unit),)
 
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
         """Return intercept and coefficients, with intervals by interval arithmetic over all noise at once."""
@@ -93,18 +93,18 @@ class RegressionAsk:
 
     def _unscaled(self, scaled: Floats, error: Floats) -> list[Figure]:
         """Return the coefficients in the units of the columns."""
-        middle = [float(one.lower + one.upper) / 2 for one in self.variables]
-        half = [float(one.upper - one.lower) / 2 for one in self.variables]
+        middle = [float(variable.lower + variable.upper) / 2 for variable in self.variables]
+        half = [float(variable.upper - variable.lower) / 2 for variable in self.variables]
         slopes = [half[-1] * beta / h for beta, h in zip(scaled[1:], half[:-1], strict=True)]
         errors = [half[-1] * e / h for e, h in zip(error[1:], half[:-1], strict=True)]
         intercept = middle[-1] + half[-1] * scaled[0] - sum(b * m for b, m in zip(slopes, middle[:-1], strict=True))
         loose = half[-1] * error[0] + sum(e * abs(m) for e, m in zip(errors, middle[:-1], strict=True))
         values = [("intercept", intercept, loose)]
-        values += [(one.column, b, e) for one, b, e in zip(self.features, slopes, errors, strict=True)]
-        return [Figure(of, float(value), float(value - e), float(value + e)) for of, value, e in values]
+        values += [(variable.column, b, e) for variable, b, e in zip(self.features, slopes, errors, strict=True)]
+        return [Figure(column, float(value), float(value - e), float(value + e)) for column, value, e in values]
 
 
-def _perturbation(matrix: Floats, found: Floats, noise: float) -> Floats:
+def _perturbation(matrix: Floats, solution: Floats, noise: float) -> Floats:
     """Bound how far the solution is from that of the equations without noise, each entry of which is within ``noise``.
 
     With the equations (A - E) x = b - e, the solution of A y = b differs by x - y = A⁻¹ (E x - e), entry by entry at
@@ -113,8 +113,8 @@ def _perturbation(matrix: Floats, found: Floats, noise: float) -> Floats:
     try:
         size = np.abs(np.linalg.inv(matrix)).sum(axis=1) * noise
     except np.linalg.LinAlgError:
-        return np.full(len(found), np.inf)
+        return np.full(len(solution), np.inf)
     if not np.isfinite(size).all() or size.sum() >= 1:
-        return np.full(len(found), np.inf)
-    total = size.sum() * (1 + np.abs(found).sum()) / (1 - size.sum())  # |x - y|₁
-    return np.asarray(size * (1 + np.abs(found).sum() + total))
+        return np.full(len(solution), np.inf)
+    total = size.sum() * (1 + np.abs(solution).sum()) / (1 - size.sum())  # |x - y|₁
+    return np.asarray(size * (1 + np.abs(solution).sum() + total))

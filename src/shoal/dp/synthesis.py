@@ -14,11 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.dp.answers import PlannedPiece, QueryPlan
-from shoal.dp.asking import NO_LEDGER
-from shoal.dp.asks import TableAsk, require_few_cells
 from shoal.dp.budget import Budget, BudgetError
 from shoal.dp.counting import PrivacyUnit, counted_exactly
-from shoal.dp.described import CellsOf, Described
 from shoal.dp.ledger import Ledger
 from shoal.dp.marginals import (
     MeasuredTable,
@@ -30,6 +27,9 @@ from shoal.dp.marginals import (
     spanning_tree,
 )
 from shoal.dp.noise import Noise, calibrated, chosen
+from shoal.dp.public_schema import CellsOf, PublicSchema
+from shoal.dp.query import NO_LEDGER
+from shoal.dp.statistics import TableStatistic, require_few_cells
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.files.formats import TEXT, write_table_file
@@ -160,7 +160,7 @@ def synthesize(
     """
     if rows is not None and not 1 <= rows <= MOST_ROWS:
         raise PolicyError(f"rows must be between 1 and {MOST_ROWS:,}")
-    request = _Wanted(
+    request = _SynthesisRequest(
         columns=columns,
         pairs=pairs,
         bounds=bounds,
@@ -242,7 +242,7 @@ def plan_synthesis(
     >>> [(piece.ask, piece.cost) for piece in plan.pieces]
     [('histogram of sex', '0.5'), ('histogram of ward', '0.5'), ('choice of 1 pairs', '1'), ('1 pairs', '1')]
     """
-    request = _Wanted(
+    request = _SynthesisRequest(
         columns=columns,
         pairs=pairs,
         bounds=bounds,
@@ -256,12 +256,12 @@ def plan_synthesis(
     return request.prepared(data, Budget.of(budget), _ledger(ledger)).plan()
 
 
-def _ledger(given: Ledger | str | Path | None) -> Ledger | None:
-    return given if given is None or isinstance(given, Ledger) else Ledger(given)
+def _ledger(ledger: Ledger | str | Path | None) -> Ledger | None:
+    return ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _SynthesisRequest:
     columns: Sequence[str] = ()
     pairs: Sequence[Sequence[str]] | None = None
     bounds: Mapping[str, Sequence[Any]] | None = None
@@ -286,40 +286,41 @@ class _Wanted:
         if budget.delta:
             raise BudgetError("a synthetic table needs no delta: it would be wasted", "leave it out")
         unit = PrivacyUnit.checked(self.entity, self.contributions)
-        described = Described.of(self.bounds, self.categories, self.bins, None, self.policy)
+        described = PublicSchema.of(self.bounds, self.categories, self.bins, None, self.policy)
         cells = tuple(described.cells(name) for name in self.columns)
         pairs = self._pairs()
         candidates = list(combinations(range(len(cells)), 2)) if pairs is None else pairs
-        require_few_cells([TableAsk((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
+        require_few_cells([TableStatistic((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
         rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
         names = [*self.columns, *([self.entity] if self.entity else [])]
         rows.require(names)
         rows = rows.only(names)
-        rows.require_numbers([one.column for one in cells if one.edges])
+        rows.require_numbers([column_cells.column for column_cells in cells if column_cells.edges])
         n_pairs = len(cells) - 1 if pairs is None else len(pairs)
         weights = (1, 1, 1) if pairs is None and n_pairs else (1, 0, 1 if n_pairs else 0)
-        each, choice, both = budget.shares(weights)
+        column_share, choice, pair_share = budget.shares(weights)
         return PreparedSynthesis(
             rows, budget, ledger, unit, cells, pairs, self.confidence,
-            _shared(budget, each, len(cells)), _shared(budget, choice, n_pairs), _shared(budget, both, n_pairs),
+            _shared(budget, column_share, len(cells)), _shared(budget, choice, n_pairs),
+            _shared(budget, pair_share, n_pairs),
         )  # fmt: skip
 
     def _pairs(self) -> list[TreePair] | None:
         if self.pairs is None:
             return None
         places = {name: i for i, name in enumerate(self.columns)}
-        found = []
+        pairs = []
         for pair in self.pairs:
             if isinstance(pair, str) or len(pair) != 2 or not all(name in places for name in pair):
                 raise PolicyError("pairs are lists of two of the columns", option="--pair age,ward")
             i, j = sorted(places[name] for name in pair)
-            found.append((i, j))
-        if closes_a_circle(len(self.columns), found):
+            pairs.append((i, j))
+        if closes_a_circle(len(self.columns), pairs):
             raise PolicyError(
                 "the pairs close a circle, or one is named twice: rows are drawn along a tree",
                 "leave out one pair of the circle",
             )
-        return found
+        return pairs
 
 
 def _shared(budget: Budget, amount: Decimal, parts: int) -> Decimal:
@@ -353,29 +354,29 @@ class PreparedSynthesis:
     def _notes(self) -> tuple[str, ...]:
         return (NOT_KEPT,) if self.ledger is not None else (NOT_KEPT, NO_LEDGER)
 
-    def noise_of(self, ask: TableAsk) -> Noise:
+    def noise_of(self, statistic: TableStatistic) -> Noise:
         """Return the noise of a table of one or two columns."""
-        cost = self.column_cost if len(ask.cells) == 1 else self.pair_cost
-        return calibrated(self.budget.loss, cost, ask.pieces(self.unit.contributions, False)[0].sensitivity)
+        cost = self.column_cost if len(statistic.cells) == 1 else self.pair_cost
+        return calibrated(self.budget.loss, cost, statistic.pieces(self.unit.contributions, False)[0].sensitivity)
 
     def plan(self) -> QueryPlan:
         """Return how exact the counts will be."""
         pieces = []
-        for one in self.cells:
-            ask = TableAsk((one,))
-            noise = self.noise_of(ask)
+        for column_cells in self.cells:
+            statistic = TableStatistic((column_cells,))
+            noise = self.noise_of(statistic)
             width = noise.half_width(self.confidence)
-            pieces.append(PlannedPiece(ask.name, "records", str(noise), width, _short(self.column_cost)))
+            pieces.append(PlannedPiece(statistic.name, "records", str(noise), width, _short(self.column_cost)))
         n_pairs = len(self.cells) - 1 if self.pairs is None else len(self.pairs)
         if self.pairs is None and n_pairs:
             # Each chosen pair is within this of the best one (McSherry, Talwar 2007; McKenna, Sheldon 2020).
             spend = float(self.choice_cost)
             scale = 2 * self.unit.contributions / (spend if self.budget.loss == "epsilon" else math.sqrt(8 * spend))
-            within = scale * math.log(math.comb(len(self.cells), 2) / (1 - self.confidence))
-            what = f"choice of {n_pairs} pairs"
-            pieces.append(PlannedPiece(what, "dependence", "noisy maximum", within, _short(self.choice_cost)))
+            max_error = scale * math.log(math.comb(len(self.cells), 2) / (1 - self.confidence))
+            choice_name = f"choice of {n_pairs} pairs"
+            pieces.append(PlannedPiece(choice_name, "dependence", "noisy maximum", max_error, _short(self.choice_cost)))
         if n_pairs:
-            noise = self.noise_of(TableAsk((self.cells[0], self.cells[1])))
+            noise = self.noise_of(TableStatistic((self.cells[0], self.cells[1])))
             width = noise.half_width(self.confidence)
             pieces.append(PlannedPiece(f"{n_pairs} pairs", "records", str(noise), width, _short(self.pair_cost)))
         left = None if self.ledger is None else self.ledger.check(self.budget, unit=self.unit.name).left
@@ -386,12 +387,14 @@ class PreparedSynthesis:
         if self.ledger is not None:
             self.ledger.check(self.budget, unit=self.unit.name)  # before the engine works for nothing
         candidates = list(combinations(range(len(self.cells)), 2)) if self.pairs is None else self.pairs
-        singles = [TableAsk((one,)) for one in self.cells]
-        paired = [TableAsk((self.cells[i], self.cells[j])) for i, j in candidates]
+        singles = [TableStatistic((cells,)) for cells in self.cells]
+        paired = [TableStatistic((self.cells[i], self.cells[j])) for i, j in candidates]
         counted = counted_exactly(self.source, [*singles, *paired], (), self.unit, people=False).exact
         exact = [
-            np.array(found[()][0] if () in found else np.zeros(math.prod(ask.shape)), np.float64).reshape(ask.shape)
-            for ask, found in zip([*singles, *paired], counted, strict=True)
+            np.array(
+                group_counts[()][0] if () in group_counts else np.zeros(math.prod(statistic.shape)), np.float64
+            ).reshape(statistic.shape)
+            for statistic, group_counts in zip([*singles, *paired], counted, strict=True)
         ]
         left = None
         if self.ledger is not None:
@@ -399,24 +402,24 @@ class PreparedSynthesis:
             self.ledger.charge(self.budget, names, unit=self.unit.name, data=self.source.fingerprint)
             left = self.ledger.read().left
         # From here on the cost is on the disk, whatever happens.
-        columns = [self._measured(ask, one) for ask, one in zip(singles, exact, strict=False)]
+        columns = [self._measured(statistic, cells) for statistic, cells in zip(singles, exact, strict=False)]
         of_pair = dict(zip(candidates, zip(paired, exact[len(singles) :], strict=True), strict=True))
         tree = self.pairs if self.pairs is not None else self._chosen({p: of_pair[p][1] for p in candidates}, columns)
         marginals = consistent(columns, {pair: self._measured(*of_pair[pair]) for pair in tree})
         n_rows = min(max(round(marginals.total), 1), MOST_ROWS) if n_rows is None else n_rows  # no file has no rows
         codes = drawn_rows(marginals, n_rows, np.random.default_rng(seed))
-        made = {cells.column: _labelled(cells, codes[:, i]) for i, cells in enumerate(self.cells)}
+        labelled = {cells.column: _labelled(cells, codes[:, i]) for i, cells in enumerate(self.cells)}
         names_of = [(self.cells[i].column, self.cells[j].column) for i, j in tree]
-        return SyntheticTable(pa.table(made), tuple(names_of), self.budget, self.unit.protected, left, self._notes)
+        return SyntheticTable(pa.table(labelled), tuple(names_of), self.budget, self.unit.protected, left, self._notes)
 
-    def _measured(self, ask: TableAsk, exact: Floats) -> MeasuredTable:
-        noise = self.noise_of(ask)
+    def _measured(self, statistic: TableStatistic, exact: Floats) -> MeasuredTable:
+        noise = self.noise_of(statistic)
         noisy = np.array(noise.draw([int(n) for n in exact.ravel()]), np.float64).reshape(exact.shape)
         return MeasuredTable(noisy, (2 if noise.law == "laplace" else 1) * noise.scale**2)
 
     def _chosen(self, exact: Mapping[TreePair, Floats], columns: Sequence[MeasuredTable]) -> list[TreePair]:
         """Choose a tree of pairs that depend on each other, each by a noisy maximum."""
-        margins = [np.maximum(one.noisy, 0.0) for one in columns]
+        margins = [np.maximum(margin.noisy, 0.0) for margin in columns]
         scores = {(i, j): dependence(table, margins[i], margins[j]) for (i, j), table in exact.items()}
 
         def choose(pairs: Sequence[TreePair]) -> int:

@@ -42,47 +42,48 @@ class Agreement:
     def codes(self) -> tuple[Codes, Codes]:
         """Return a code per text of each file, equal exactly if two agree; only for a function."""
         nobody, nothing = self.n_classes, self.n_classes + 1
-        known = np.array([of[0] if of else nobody for of in self.known], np.int32)
-        return known, np.where(self.released < 0, nothing, self.released).astype(np.int32)
+        known_codes = np.array([classes[0] if classes else nobody for classes in self.known], np.int32)
+        return known_codes, np.where(self.released < 0, nothing, self.released).astype(np.int32)
 
     @property
     def kinds(self) -> tuple[Codes, NDArray[np.bool_]]:
         """Return the kind of each known text, and (kinds, classes + 1) which classes agree; the last class is -1."""
         number: dict[tuple[int, ...], int] = {}
-        kind_of = np.array([number.setdefault(of, len(number)) for of in self.known], np.int32)
+        kind_of = np.array([number.setdefault(classes, len(number)) for classes in self.known], np.int32)
         agrees = np.zeros((len(number), self.n_classes + 1), np.bool_)
-        for of, kind in number.items():
-            agrees[kind, list(of)] = True
+        for classes, kind in number.items():
+            agrees[kind, list(classes)] = True
         return kind_of, agrees
 
 
 def agreement(column: LinkedColumn) -> Agreement:
     """Compare the distinct texts of both files."""
     if column.known_spans is not None and column.released_spans is not None:
-        points = np.unique([span[0] for of in column.known_spans for span in of if span[0] == span[1]])
-        known, released = (
-            [tuple(closed(span, points) for span in of) for of in side]
+        points = np.unique([span[0] for reading in column.known_spans for span in reading if span[0] == span[1]])
+        known_spans, released = (
+            [tuple(closed(span, points) for span in reading) for reading in side]
             for side in (column.known_spans, column.released_spans)
         )
-        return _of_numbers(known, released)
+        return _of_numbers(known_spans, released)
     texts = column.released.texts
-    found = column.reader.of(column.known.texts)
+    readings = column.reader.of(column.known.texts)
     known_classes = [
-        () if is_star(text) else tuple(sorted(of)) for text, of in zip(column.known.texts, found, strict=True)
+        () if is_star(text) else tuple(sorted(reading))
+        for text, reading in zip(column.known.texts, readings, strict=True)
     ]
     silent = set(column.reader.everything)
     classes = np.array([*(-1 if i in silent else i for i in range(len(texts))), -1], np.int32)
     return Agreement((*known_classes, ()), classes, len(texts))
 
 
-def _of_numbers(known: Sequence[Ends], released: Sequence[Ends]) -> Agreement:
+def _of_numbers(known_ends: Sequence[Ends], released: Sequence[Ends]) -> Agreement:
     star = (EVERYTHING[:2],)
     number: dict[Ends, int] = {}
-    classes = [-1 if of == star else number.setdefault(of, len(number)) for of in released]
+    classes = [-1 if ends == star else number.setdefault(ends, len(number)) for ends in released]
     at: dict[float, list[int]] = defaultdict(list)  # points are looked up, ranges are tried
     ranges: list[tuple[float, float, int]] = []
-    for of, i in number.items():
-        for first, last in of:
+    for ends, i in number.items():
+        for first, last in ends:
             if first == last:
                 at[first].append(i)
             else:
@@ -90,10 +91,10 @@ def _of_numbers(known: Sequence[Ends], released: Sequence[Ends]) -> Agreement:
     firsts, lasts = (np.array([r[end] for r in ranges], np.float64) for end in (0, 1))
     owner = np.array([r[2] for r in ranges], np.int64)
     points = np.array(sorted(at), np.float64)
-    found = []
-    for of in known:
+    classes_of_known = []
+    for ends in known_ends:
         agreeing: set[int] = set()
-        for first, last in of if of != star else ():
+        for first, last in ends if ends != star else ():
             if first == last:
                 agreeing.update(at.get(first, ()))
             else:
@@ -101,5 +102,5 @@ def _of_numbers(known: Sequence[Ends], released: Sequence[Ends]) -> Agreement:
                 agreeing.update(i for point in inside for i in at[float(point)])
             if ranges:
                 agreeing.update(owner[(firsts <= last) & (first <= lasts)].tolist())
-        found.append(tuple(sorted(agreeing)))
-    return Agreement((*found, ()), np.array([*classes, -1], np.int32), len(number))
+        classes_of_known.append(tuple(sorted(agreeing)))
+    return Agreement((*classes_of_known, ()), np.array([*classes, -1], np.int32), len(number))

@@ -67,10 +67,10 @@ class LinkedColumn:
     @property
     def codes(self) -> tuple[Codes, Codes]:
         """The texts of both files' rows by number; a null comes after all texts."""
-        known, released = (
+        known_codes, released = (
             np.where(side.codes < 0, len(side.texts), side.codes) for side in (self.known, self.released)
         )
-        return known.astype(np.int32), released.astype(np.int32)
+        return known_codes.astype(np.int32), released.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,13 @@ class Files:
     def codes(self) -> tuple[Codes, Codes]:
         """(records, columns) of both files: numbers of texts."""
         sides = [column.codes for column in self.columns]
-        return np.column_stack([known for known, _ in sides]), np.column_stack([released for _, released in sides])
+        return np.column_stack([known_codes for known_codes, _ in sides]), np.column_stack(
+            [released for _, released in sides]
+        )
 
 
 def side_by_side(
-    known: LinkedFile,
+    known_file: LinkedFile,
     release: LinkedFile,
     *,
     on: On = None,
@@ -107,14 +109,14 @@ def side_by_side(
 ) -> Files:
     """Read both files and pair their columns.
 
-    ``known``, ``release`` and ``original`` are paths, frames or arrays of two dimensions, whose columns are named
+    ``known_file``, ``release`` and ``original`` are paths, frames or arrays of two dimensions, whose columns are named
     "0", "1", … ``on`` lists the columns to compare, or maps names of the known file to names of the release; without
     it all columns are taken that both have. ``numeric`` lists the columns (of the release) whose values are numbers;
     without it those are, whose type in the known file or whose hierarchy says so, if all their texts can be read so.
     """
     policy = None if policy is None else policy_of(policy)
     spellings = {} if policy is None else policy.spellings
-    mine, theirs = (read_table(_table(data), spellings) for data in (known, release))
+    mine, theirs = (read_table(_table(data), spellings) for data in (known_file, release))
     basis = None if original is None else read_table(_table(original), spellings)
     pairs = _pairs(mine, theirs, on, id)
     names = [name for _, name in pairs]
@@ -123,8 +125,8 @@ def side_by_side(
     columns = []
     for name_known, name in pairs:
         first = None
-        if basis is not None and (found := [n for n in (name, name_known) if n in basis.column_names]):
-            first = codec.encode_texts(found[0], basis[found[0]])
+        if basis is not None and (present := [n for n in (name, name_known) if n in basis.column_names]):
+            first = codec.encode_texts(present[0], basis[present[0]])
         by_type = _is_number(mine.schema.field(name_known).type)
         columns.append(
             _column(
@@ -159,9 +161,9 @@ def _pairs(mine: pa.Table, theirs: pa.Table, on: On, id: str | None) -> list[tup
     pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in on]
     if not pairs:
         raise DataError("on: no column to compare")
-    for what, table, place in (("known file", mine, 0), ("release", theirs, 1)):
-        if absent := [pair[place] for pair in pairs if pair[place] not in table.column_names]:
-            raise no_column(f"the {what}", absent, table.column_names, error=DataError)
+    for role, table, side in (("known file", mine, 0), ("release", theirs, 1)):
+        if absent := [pair[side] for pair in pairs if pair[side] not in table.column_names]:
+            raise no_column(f"the {role}", absent, table.column_names, error=DataError)
     if len({name for _, name in pairs}) < len(pairs):
         raise DataError("on: a column of the release is named twice")
     return pairs
@@ -173,38 +175,38 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _column(
     name: str,
-    known: Coded,
+    known_coded: Coded,
     released: Coded,
     first: Coded | None,
     policy: Policy | None,
     by_type: bool,
-    asked: bool | None,
+    requested: bool | None,
 ) -> LinkedColumn:
     spec = policy.columns[name].hierarchy if policy is not None and name in policy.columns else None
     hierarchy = None
-    numeric = by_type if asked is None else asked
+    numeric = by_type if requested is None else requested
     if spec is not None and policy is not None:
-        sides = [known, released] if first is None else [known, released, first]
+        sides = [known_coded, released] if first is None else [known_coded, released, first]
         texts = sorted({text for side in sides for text in side.texts})
         hierarchy = builders.build(name, spec, texts, nulls=True, uncovered="suppress", folder=policy.folder)
         by_spec = isinstance(spec, Intervals) or (isinstance(spec, SafeHarbor) and spec.safe_harbor == "age")
-        numeric = numeric or (by_spec and asked is None)
+        numeric = numeric or (by_spec and requested is None)
     mark = None if policy is None else policy.marks.get(name)
-    category = LinkedColumn(name, known, released, hierarchy, None, None, first, mark)
+    category = LinkedColumn(name, known_coded, released, hierarchy, None, None, first, mark)
     if not numeric:
         return category
-    values = {*known.texts, *(() if first is None else first.texts)}
+    values = {*known_coded.texts, *(() if first is None else first.texts)}
     theirs_mark = None if mark is None else released_mark(released.texts, values, mark)
     read = [
-        spans(known.texts, hierarchy, None if mark is None else "."),
+        spans(known_coded.texts, hierarchy, None if mark is None else "."),
         spans(released.texts, hierarchy, theirs_mark),
     ]
     unread = [sum(span is None for span in side) for side in read]
     if not any(unread):
         mine, theirs = (tuple(span for span in side if span is not None) for side in read)
-        return LinkedColumn(name, known, released, hierarchy, mine, theirs, first, mark)
-    if asked:
-        n_texts = len(known.texts), len(released.texts)
+        return LinkedColumn(name, known_coded, released, hierarchy, mine, theirs, first, mark)
+    if requested:
+        n_texts = len(known_coded.texts), len(released.texts)
         raise DataError(
             f"column {name!r}: {unread[0]} of {n_texts[0]} distinct values in the known file and {unread[1]} of "
             f"{n_texts[1]} in the release are neither numbers nor ranges",
@@ -233,10 +235,10 @@ def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> R
                 "pass the released row of each known record as truth, or a column of both files as id",
             )
         return np.arange(mine.num_rows)
-    given = np.asarray(truth)
-    if given.shape != (mine.num_rows,) or not np.issubdtype(given.dtype, np.integer):
+    row_numbers = np.asarray(truth)
+    if row_numbers.shape != (mine.num_rows,) or not np.issubdtype(row_numbers.dtype, np.integer):
         raise DataError(f"truth: must be {mine.num_rows} whole numbers, a released row for each known record")
-    owners = given.astype(np.int64)
+    owners = row_numbers.astype(np.int64)
     if outside := int(((owners < -1) | (owners >= theirs.num_rows)).sum()):
         raise DataError(
             f"truth: {outside} of {len(owners)} are not rows of the release",
@@ -246,9 +248,9 @@ def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> R
 
 
 def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> RowNumbers:
-    if absent := [what for what, t in (("known file", mine), ("release", theirs)) if id not in t.column_names]:
+    if absent := [role for role, t in (("known file", mine), ("release", theirs)) if id not in t.column_names]:
         raise DataError(f"the {absent[0]} has no column {id!r}")
-    known, released = codec.encode_texts(id, mine[id]), codec.encode_texts(id, theirs[id])
+    known_ids, released = codec.encode_texts(id, mine[id]), codec.encode_texts(id, theirs[id])
     present = released.codes[released.codes >= 0]
     if repeated := int((np.bincount(present) > 1).sum()) if len(present) else 0:
         raise DataError(f"column {id!r}: {repeated} people have more than one record in the release")
@@ -256,5 +258,5 @@ def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> RowNumbers:
     row_of[released.codes[released.codes >= 0]] = np.flatnonzero(released.codes >= 0)
     number = {text: i for i, text in enumerate(released.texts)}
     # A null, and an id that the release lacks, belong to nobody: both reach the last entry.
-    places = np.array([*(number.get(text, -1) for text in known.texts), -1], np.int64)
-    return row_of[places[known.codes]]
+    places = np.array([*(number.get(text, -1) for text in known_ids.texts), -1], np.int64)
+    return row_of[places[known_ids.codes]]

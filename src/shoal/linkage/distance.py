@@ -49,8 +49,8 @@ class DistanceLinkage:
     @property
     def assigned_risk(self) -> float | None:
         """The same for the one-to-one assignment."""
-        known = self.of is not None and self.assigned_correct is not None
-        return float(self.assigned_correct or 0) / max(1, self.of or 0) if known else None
+        has_truth = self.of is not None and self.assigned_correct is not None
+        return float(self.assigned_correct or 0) / max(1, self.of or 0) if has_truth else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -107,22 +107,22 @@ def distance_linkage(
     elif per != "known":
         raise DataError("per: must be known or released")
     mine, theirs = Distinct.of(left), Distinct.of(right)
-    found = nearest(mine, theirs, measured)
+    matches = nearest(mine, theirs, measured)
     assigned = _assigned(mine, theirs, measured) if one_to_one else None
-    of = correct = singled_out = assigned_correct = None
+    n_people = correct = singled_out = assigned_correct = None
     if owners is not None:
         people = np.flatnonzero(owners >= 0)
-        right_ones = found.holds_at(people, squared_between(measured, left[people], right[owners[people]]))
-        of, correct = len(people), float((right_ones / found.ties[people]).sum())
-        singled_out = int((right_ones & (found.ties[people] == 1)).sum())
+        right_ones = matches.holds_at(people, squared_between(measured, left[people], right[owners[people]]))
+        n_people, correct = len(people), float((right_ones / matches.ties[people]).sum())
+        singled_out = int((right_ones & (matches.ties[people] == 1)).sum())
         if assigned is not None:
             assigned_correct = _credit(assigned[people], owners[people], theirs)
     return DistanceLinkage(
         files.names,
-        np.sqrt(found.squared),
-        found.ties,
-        found.rows,
-        of,
+        np.sqrt(matches.squared),
+        matches.ties,
+        matches.rows,
+        n_people,
         correct,
         singled_out,
         assigned,
@@ -164,6 +164,6 @@ def _assigned(left: Distinct, right: Distinct, measured: Sequence[DistanceTerm])
 
 def _credit(assigned: RowNumbers, owners: RowNumbers, right: Distinct) -> float:
     """Return the probability of the right record: 1/t if one of t equal records is assigned."""
-    given = assigned >= 0
-    mine, theirs = right.class_of[assigned[given]], right.class_of[owners[given]]
+    is_assigned = assigned >= 0
+    mine, theirs = right.class_of[assigned[is_assigned]], right.class_of[owners[is_assigned]]
     return float(((mine == theirs) / right.counts[theirs]).sum())

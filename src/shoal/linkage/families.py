@@ -41,8 +41,8 @@ class Family:
     def inside(self, theta: Floats) -> Floats:
         """Return the nearest point to ``theta`` that satisfies all constraints exactly."""
         if self.matrix_of is None:
-            kept = np.clip(theta, self.low, None)
-            return np.asarray(kept / (self.unit @ kept))
+            clipped = np.clip(theta, self.low, None)
+            return np.asarray(clipped / (self.unit @ clipped))
         values, vectors = np.linalg.eigh(self.matrix_of(theta))
         square = (vectors * np.clip(values, 0, None)) @ vectors.T
         upper = square[np.triu_indices(len(square))]
@@ -183,8 +183,8 @@ def _capacity(columns: tuple[str, ...]) -> Family:
 
     def near(theta: Floats, step: float, rng: np.random.Generator) -> Floats:
         # Towards another capacity, or one that only asks whether a set holds certain columns.
-        some = int(rng.integers(1, full + 1))
-        other = drawn(rng) if rng.random() < 0.5 else ((np.array(sets) & some) == some).astype(np.float64)
+        subset = int(rng.integers(1, full + 1))
+        other = drawn(rng) if rng.random() < 0.5 else ((np.array(sets) & subset) == subset).astype(np.float64)
         return np.asarray(theta + step * (other - theta))
 
     def lowest(other: Floats, right: Floats) -> Floats:
@@ -206,8 +206,8 @@ def _two_additive(columns: tuple[str, ...]) -> Family:
     first, second = (np.array(side) for side in zip(*combinations(range(q), 2), strict=True))
 
     def features(d: Floats) -> Floats:
-        one, other = d[..., first], d[..., second]
-        return np.concatenate([d, np.minimum(one, other), np.maximum(one, other)], axis=-1)
+        left, other = d[..., first], d[..., second]
+        return np.concatenate([d, np.minimum(left, other), np.maximum(left, other)], axis=-1)
 
     pairs = [(columns[j], columns[k]) for j, k in zip(first, second, strict=True)]
     names = (*columns, *(f"min({a}, {b})" for a, b in pairs), *(f"max({a}, {b})" for a, b in pairs))

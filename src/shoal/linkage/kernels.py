@@ -43,7 +43,7 @@ def distances_from(i: int, half: Half, out: NDArray[np.float64]) -> None:
 def nearest_tuples(
     order: NDArray[np.int64],
     left_class: NDArray[np.int64],
-    one: Half,
+    first_half: Half,
     two: Half,
     starts: NDArray[np.int64],
     members: NDArray[np.int64],
@@ -69,18 +69,18 @@ def nearest_tuples(
     for i in order:
         if left_class[i] != last:
             last = left_class[i]
-            distances_from(i, one, near)
+            distances_from(i, first_half, near)
         distances_from(i, two, far)
         least_far = far.min()
-        least = np.inf
+        min_squared = np.inf
         nearest_group = near.argmin()
         for m in range(starts[nearest_group], starts[nearest_group + 1]):
-            least = min(least, near[nearest_group] + far[second[members[m]]])
+            min_squared = min(min_squared, near[nearest_group] + far[second[members[m]]])
         for a in range(near.shape[0]):
-            if near[a] + least_far < least:
+            if near[a] + least_far < min_squared:
                 for m in range(starts[a], starts[a + 1]):
-                    least = min(least, near[a] + far[second[members[m]]])
-        limit = least + tolerance * (1.0 + least)
+                    min_squared = min(min_squared, near[a] + far[second[members[m]]])
+        limit = min_squared + tolerance * (1.0 + min_squared)
         n_tied, row = 0, np.int64(1) << 62
         for a in range(near.shape[0]):
             if near[a] + least_far <= limit:
@@ -89,4 +89,4 @@ def nearest_tuples(
                     if near[a] + far[second[t]] <= limit:
                         n_tied += counts[t]
                         row = min(row, rows[t])
-        best[i], ties[i], first_row[i] = least, n_tied, row
+        best[i], ties[i], first_row[i] = min_squared, n_tied, row

@@ -84,8 +84,8 @@ class Table:
 
     def between(self, left: Index, right: Index) -> Floats:
         """Return the squared distances, broadcast."""
-        found: Floats = self.table[left, right]
-        return found
+        distances: Floats = self.table[left, right]
+        return distances
 
     @property
     def swapped(self) -> Table:
@@ -105,13 +105,13 @@ def distance_terms(
     weights: Mapping[str, float] | None = None,
 ) -> list[DistanceTerm]:
     """Return the distance measures of each column; a column may have two."""
-    for what, given, allowed in (
+    for option, choice, allowed in (
         ("scale", scale, ("own", "original")),
         ("nulls", nulls, ("category", "wildcard")),
         ("categories", categories, ("equal", "hierarchy")),
     ):
-        if given not in allowed:
-            raise DataError(f"{what}: must be one of {', '.join(allowed)}")
+        if choice not in allowed:
+            raise DataError(f"{option}: must be one of {', '.join(allowed)}")
     given_weights = dict(weights or {})
     if unknown := [name for name in given_weights if name not in {column.name for column in columns}]:
         raise DataError(f"weights: {', '.join(map(repr, unknown))} is not compared")
@@ -131,22 +131,26 @@ def distance_terms(
 
 
 def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight: float) -> list[DistanceTerm]:
-    known, released = column.known_spans, column.released_spans
-    if known is None or released is None:
+    known_spans, released = column.known_spans, column.released_spans
+    if known_spans is None or released is None:
         raise TypeError("not a numeric column")
     reference = _reference(column)
-    points = np.unique(np.concatenate([reference, _points(known)]))
-    mine, theirs = ([[closed(span, points) for span in of] for of in side] for side in (known, released))
+    points = np.unique(np.concatenate([reference, _points(known_spans)]))
+    mine, theirs = (
+        [[closed(span, points) for span in text_spans] for text_spans in side] for side in (known_spans, released)
+    )
     unit = math.sqrt(weight)
     moved = [(0.0, _deviation(reference))] * 2
-    plain = all(len(of) == 1 and of[0][0] == of[0][1] for side in (mine, theirs) for of in side)
+    plain = all(
+        len(text_spans) == 1 and text_spans[0][0] == text_spans[0][1] for side in (mine, theirs) for text_spans in side
+    )
     if scale == "own" and plain:
         # A range compared on two scales would not hold its own values, so files are scaled apart only without any.
         moved = [_moments(column.known.codes, mine), _moments(column.released.codes, theirs)]
     missing = _null_part(j, column, nulls, weight)
-    if all(len(of) == 1 for side in (mine, theirs) for of in side):
+    if all(len(text_spans) == 1 for side in (mine, theirs) for text_spans in side):
         ends = [
-            np.array([*(of[0] for of in side), EVERYTHING[:2]]).T for side in (mine, theirs)
+            np.array([*(text_spans[0] for text_spans in side), EVERYTHING[:2]]).T for side in (mine, theirs)
         ]  # a null stands for everything here, and its own part tells it apart
         left, right = ((end - mean) / sd * unit for end, (mean, sd) in zip(ends, moved, strict=True))
         return [Spans(j, left, right), *missing]
@@ -154,10 +158,12 @@ def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight
     table = np.zeros((len(mine) + 1, len(theirs) + 1))
     sd = moved[0][1]
     if mine:
-        listed = np.array([span for of in mine for span in of])
-        starts = np.cumsum([0, *(len(of) for of in mine[:-1])])
-        for r, of in enumerate(theirs):
-            gaps = [np.maximum(np.maximum(first - listed[:, 1], listed[:, 0] - last), 0.0) for first, last in of]
+        listed = np.array([span for text_spans in mine for span in text_spans])
+        starts = np.cumsum([0, *(len(text_spans) for text_spans in mine[:-1])])
+        for r, text_spans in enumerate(theirs):
+            gaps = [
+                np.maximum(np.maximum(first - listed[:, 1], listed[:, 0] - last), 0.0) for first, last in text_spans
+            ]
             table[:-1, r] = np.minimum.reduceat(np.min(gaps, axis=0), starts)
     return [Table(j, (table / sd) ** 2 * weight), *missing]
 
@@ -173,7 +179,10 @@ def _null_part(j: int, column: LinkedColumn, nulls: Nulls, weight: float) -> lis
 
 
 def _points(spans: Sequence[tuple[Span, ...]]) -> Floats:
-    return np.array([of[0][0] for of in spans if len(of) == 1 and of[0][0] == of[0][1]], np.float64)
+    return np.array(
+        [text_spans[0][0] for text_spans in spans if len(text_spans) == 1 and text_spans[0][0] == text_spans[0][1]],
+        np.float64,
+    )
 
 
 def _reference(column: LinkedColumn) -> Floats:
@@ -181,13 +190,16 @@ def _reference(column: LinkedColumn) -> Floats:
     if column.original is not None:
         texts = column.original.texts
         mark = decimal_mark(texts) if column.mark is None else "."
-        found = [read_number(text, mark) for text in texts]
-        read = np.array([*(math.nan if x is None else float(x) for x in found), math.nan])[column.original.codes]
+        numbers = [read_number(text, mark) for text in texts]
+        read = np.array([*(math.nan if x is None else float(x) for x in numbers), math.nan])[column.original.codes]
     else:
         read = np.zeros(0)
     for coded, spans in ((column.known, column.known_spans), (column.released, column.released_spans)):
         if not np.isfinite(read).any() and spans is not None:
-            alone = [of[0][0] if len(of) == 1 and of[0][0] == of[0][1] else math.nan for of in spans]
+            alone = [
+                text_spans[0][0] if len(text_spans) == 1 and text_spans[0][0] == text_spans[0][1] else math.nan
+                for text_spans in spans
+            ]
             read = np.array([*alone, math.nan])[coded.codes]
     return np.asarray(read[np.isfinite(read)])
 
@@ -198,7 +210,7 @@ def _deviation(values: Floats) -> float:
 
 
 def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
-    values = np.array([of[0][0] for of in spans])[codes[codes >= 0]] if spans else np.zeros(0)
+    values = np.array([text_spans[0][0] for text_spans in spans])[codes[codes >= 0]] if spans else np.zeros(0)
     return (float(values.mean()) if len(values) else 0.0), _deviation(values)
 
 
@@ -206,44 +218,49 @@ def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tu
 
 
 def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories, weight: float) -> DistanceTerm:
-    known, released = column.known.texts, column.released.texts
-    found = [sorted(of) for of in column.reader.of(known)]
+    known_texts, released = column.known.texts, column.released.texts
+    readings = [sorted(reading) for reading in column.reader.of(known_texts)]
     silent = set(column.reader.everything)
     stars = [r in silent for r in range(len(released))]
-    if all(len(of) <= 1 for of in found) and not (categories == "hierarchy" and column.hierarchy is not None):
+    if all(len(reading) <= 1 for reading in readings) and not (
+        categories == "hierarchy" and column.hierarchy is not None
+    ):
         nobody, null = len(released), len(released) + 1  # codes that no released text has
         wild = -1 if nulls == "wildcard" else null
-        left = [-1 if is_star(text) else of[0] if of else nobody for text, of in zip(known, found, strict=True)]
+        left = [
+            -1 if is_star(text) else reading[0] if reading else nobody
+            for text, reading in zip(known_texts, readings, strict=True)
+        ]
         right = [-1 if star else r for r, star in enumerate(stars)]
         return Equal(j, np.array([*left, wild], np.int32), np.array([*right, wild], np.int32), weight)
-    _require_room(column.name, len(known), len(released))
-    table = np.ones((len(known) + 1, len(released) + 1))
+    _require_room(column.name, len(known_texts), len(released))
+    table = np.ones((len(known_texts) + 1, len(released) + 1))
     if categories == "hierarchy" and column.hierarchy is not None:
-        table[:-1, :-1] = ancestry(known, released, column.hierarchy)
-    for k, of in enumerate(found):
-        table[k, of] = 0.0
+        table[:-1, :-1] = ancestry(known_texts, released, column.hierarchy)
+    for k, reading in enumerate(readings):
+        table[k, reading] = 0.0
     table[:, [*stars, False]] = 0.0
-    table[[*(is_star(text) for text in known), False], :] = 0.0
+    table[[*(is_star(text) for text in known_texts), False], :] = 0.0
     if nulls == "wildcard":
         table[-1, :] = table[:, -1] = 0.0
     table[-1, -1] = 0.0
     return Table(j, table**2 * weight)
 
 
-def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy) -> NDArray[np.float64]:
+def ancestry(known_texts: Sequence[str], released: Sequence[str], hierarchy: Hierarchy) -> NDArray[np.float64]:
     """Level of the nearest common ancestor divided by the height; 0 if a released label covers the value.
 
     A set is as near as its nearest member. What the hierarchy does not know is farthest, at 1.
     """
     height = max(1, hierarchy.height)
-    out = np.ones((len(known), len(released)))
-    inside = [i for i, text in enumerate(known) if not hierarchy.missing([text])]
-    paths = hierarchy.table[:, hierarchy.encode([known[i] for i in inside])]
-    place: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    out = np.ones((len(known_texts), len(released)))
+    inside = [i for i, text in enumerate(known_texts) if not hierarchy.missing([text])]
+    paths = hierarchy.table[:, hierarchy.encode([known_texts[i] for i in inside])]
+    positions_of: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for level, labels in enumerate(hierarchy.labels):
         for code, label in enumerate(labels):
             if label is not None:
-                place[label].append((level, code))
+                positions_of[label].append((level, code))
     steps = {
         (low, high): hierarchy.step(low, high)
         for low in range(hierarchy.n_levels)
@@ -252,7 +269,7 @@ def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy
     for r, text in enumerate(released):
         nearest = np.full(len(inside), height, np.float64)
         for name in (text, *(read_set(text) or ())):
-            for level, code in place.get(name, ()):
+            for level, code in positions_of.get(name, ()):
                 for above in range(hierarchy.height, level - 1, -1):
                     shared = paths[above] == steps[level, above][code]
                     nearest[shared] = np.minimum(nearest[shared], 0 if above == level else above)

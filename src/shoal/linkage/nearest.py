@@ -29,8 +29,8 @@ class Nearest:
 
     def holds_at(self, records: RowNumbers, squared: Floats) -> NDArray[np.bool_]:
         """Return whether records at these squared distances are among the nearest."""
-        least = self.squared[records]
-        return squared <= least + TIE * (1 + least)
+        best_squared = self.squared[records]
+        return squared <= best_squared + TIE * (1 + best_squared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,12 @@ class Distinct:
 def nearest(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -> Nearest:
     """Return the nearest records on the right of each record on the left."""
     points = [term for term in terms if isinstance(term, Spans) and _is_plain(term, left, right)]
-    found = _by_tree(left, right, points) if len(points) == len(terms) <= TREE else _by_blocks(left, right, terms)
-    return Nearest(found.squared[left.class_of], found.ties[left.class_of], found.rows[left.class_of])
+    tuple_matches = (
+        _by_tree(left, right, points) if len(points) == len(terms) <= TREE else _by_blocks(left, right, terms)
+    )
+    return Nearest(
+        tuple_matches.squared[left.class_of], tuple_matches.ties[left.class_of], tuple_matches.rows[left.class_of]
+    )
 
 
 def squared_between(terms: Sequence[DistanceTerm], left: Codes, right: Codes) -> Floats:
@@ -81,16 +85,16 @@ def _by_tree(left: Distinct, right: Distinct, terms: Sequence[Spans]) -> Nearest
 
 def _by_blocks(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -> Nearest:
     ones, twos = _halves(right.codes, terms)
-    one, two = (Distinct.of(_own_codes(half, right.codes)) for half in (ones, twos))
-    members = np.argsort(one.class_of, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(one.class_of, minlength=len(one.codes)))])
+    first_half, two = (Distinct.of(_own_codes(half, right.codes)) for half in (ones, twos))
+    members = np.argsort(first_half.class_of, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(first_half.class_of, minlength=len(first_half.codes)))])
     left_class = Distinct.of(_own_codes(ones, left.codes)).class_of
     n = len(left.codes)
-    found = Nearest(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
+    matches = Nearest(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
     nearest_tuples(
         np.argsort(left_class, kind="stable"),
         left_class,
-        _half(ones, left.codes, right.codes[one.rows]),
+        _half(ones, left.codes, right.codes[first_half.rows]),
         _half(twos, left.codes, right.codes[two.rows]),
         starts,
         members,
@@ -99,11 +103,11 @@ def _by_blocks(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -
         right.counts,
         right.rows,
         TIE,
-        found.squared,
-        found.ties,
-        found.rows,
+        matches.squared,
+        matches.ties,
+        matches.rows,
     )
-    return found
+    return matches
 
 
 def _own_codes(terms: Sequence[DistanceTerm], codes: Codes) -> Codes:

@@ -26,7 +26,7 @@ from shoal.table.deriving import derive, derive_large
 from shoal.table.frequency import Codes, Counts, RowNumbers, packed
 from shoal.table.kernels import group
 
-MOST = 16  # columns: 65,536 patterns
+MAX_COLUMNS = 16  # columns: 65,536 patterns
 LARGEST = 2**36  # pairs of distinct tuples compared one by one: some minutes
 BLOCK = 2**22  # of them at once
 HALF = 2**32  # the count of the known file is in the upper half of a word
@@ -93,20 +93,22 @@ def counted_pairs(files: Files, pairs: ByCode | ByPair) -> PatternCounts:
 
 def compared(files: Files) -> ByCode | ByPair:
     """Return the comparison method for these files."""
-    if len(files.columns) > MOST:
-        raise DataError(f"{len(files.columns)} columns have too many agreement patterns", f"compare at most {MOST}")
+    if len(files.columns) > MAX_COLUMNS:
+        raise DataError(
+            f"{len(files.columns)} columns have too many agreement patterns", f"compare at most {MAX_COLUMNS}"
+        )
     if max(files.n_known, files.n_released) >= HALF // 2:
         raise DataError(f"a file has more than {HALF // 2 - 1} records", "compare a sample of it")
     agreements = [agreement(column) for column in files.columns]
-    known, released = files.codes
-    if all(of.is_function for of in agreements):
-        codes = [of.codes for of in agreements]
-        return ByCode(_mapped(known, [k for k, _ in codes]), _mapped(released, [r for _, r in codes]))
-    return ByPair(known, released, agreements)
+    known_codes, released = files.codes
+    if all(column_agreement.is_function for column_agreement in agreements):
+        codes = [column_agreement.codes for column_agreement in agreements]
+        return ByCode(_mapped(known_codes, [k for k, _ in codes]), _mapped(released, [r for _, r in codes]))
+    return ByPair(known_codes, released, agreements)
 
 
 def _mapped(codes: Codes, maps: Sequence[Codes]) -> Codes:
-    return np.column_stack([of[codes[:, j]] for j, of in enumerate(maps)])
+    return np.column_stack([code_map[codes[:, j]] for j, code_map in enumerate(maps)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,33 +126,33 @@ class BestMatches:
 class ByCode:
     """Both files as codes that are equal exactly if values agree."""
 
-    def __init__(self, known: Codes, released: Codes) -> None:
-        self.codes = known, released
-        self.q = known.shape[1]
+    def __init__(self, known_codes: Codes, released: Codes) -> None:
+        self.codes = known_codes, released
+        self.q = known_codes.shape[1]
 
     @cached_property
     def distinct(self) -> tuple[Distinct, Distinct]:
         """The distinct tuples of both files."""
         return Distinct.of(self.codes[0]), Distinct.of(self.codes[1])
 
-    def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
+    def patterns(self, known_rows: RowNumbers, released: RowNumbers) -> RowNumbers:
         """Return the pattern of each pair of records."""
-        same = self.codes[0][known] == self.codes[1][released]
-        return np.asarray(same @ (1 << np.arange(self.q)))
+        equal = self.codes[0][known_rows] == self.codes[1][released]
+        return np.asarray(equal @ (1 << np.arange(self.q)))
 
     def counts(self) -> Counts:
         """Return the number of pairs of each exact pattern."""
-        known, released = self.codes
-        both = np.concatenate([known, released])
-        sizes = [int(column.max()) + 1 for column in both.T]
+        known_codes, released = self.codes
+        all_codes = np.concatenate([known_codes, released])
+        sizes = [int(column.max()) + 1 for column in all_codes.T]
         # Columns with many values first: without them a table is small, and half of all tables are derived from it.
         order = sorted(range(self.q), key=lambda j: -sizes[j])
         layout = KeyLayout([sizes[j] for j in order])
-        counts = np.repeat(np.array([HALF, 1], np.int64), [len(known), len(released)])
+        counts = np.repeat(np.array([HALF, 1], np.int64), [len(known_codes), len(released)])
         at_least = np.zeros(1 << self.q, np.int64)
         rollup = _PatternRollup(layout, [sizes[j] for j in order])
-        for kept, sums in rollup.tables(layout.packed(both[:, order]), counts):
-            pattern = sum(1 << order[place] for place in kept)
+        for columns, sums in rollup.tables(layout.packed(all_codes[:, order]), counts):
+            pattern = sum(1 << order[position] for position in columns)
             at_least[pattern] = int(((sums >> 32) * (sums & (HALF - 1))).sum())
         return exactly(at_least)
 
@@ -161,35 +163,35 @@ class ByCode:
         informative column that agrees and not depend on others: then who is not linked on a larger set of columns
         agrees on no more than the smaller one, and a join suffices.
         """
-        known, released = self.distinct
-        n = len(known.codes)
+        known_tuples, released = self.distinct
+        n = len(known_tuples.codes)
         level, ties, rows = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
         inside = sum(1 << j for j in informative)
         left = np.arange(n)
         for now in range(int(level_of.max(initial=-1)) + 1):
-            found = np.zeros(len(left), np.int64)
+            n_matches = np.zeros(len(left), np.int64)
             first = np.full(len(left), np.iinfo(np.int64).max)
             for pattern in sorted({int(p) & inside for p in np.flatnonzero(level_of == now)}):
                 columns = [j for j in range(self.q) if pattern >> j & 1]
-                n_here, row = _joined(known.codes[left][:, columns], released, columns)
-                found += n_here
+                n_here, row = _joined(known_tuples.codes[left][:, columns], released, columns)
+                n_matches += n_here
                 first = np.minimum(first, row)
-            linked = found > 0
-            level[left[linked]], ties[left[linked]], rows[left[linked]] = now, found[linked], first[linked]
+            linked = n_matches > 0
+            level[left[linked]], ties[left[linked]], rows[left[linked]] = now, n_matches[linked], first[linked]
             left = left[~linked]
             if not len(left):
                 break
-        return BestMatches(level[known.class_of], ties[known.class_of], rows[known.class_of])
+        return BestMatches(level[known_tuples.class_of], ties[known_tuples.class_of], rows[known_tuples.class_of])
 
 
 def _joined(mine: Codes, released: Distinct, columns: Sequence[int]) -> tuple[Counts, RowNumbers]:
     """Return how many released records have the same codes in some columns, and the first of them."""
     theirs = released.codes[:, list(columns)]
     class_of, firsts = group(packed(np.concatenate([theirs, mine])))
-    here = class_of[: len(theirs)]
-    counts = np.bincount(here, weights=released.counts, minlength=len(firsts)).astype(np.int64)
+    released_class = class_of[: len(theirs)]
+    counts = np.bincount(released_class, weights=released.counts, minlength=len(firsts)).astype(np.int64)
     rows = np.full(len(firsts), np.iinfo(np.int64).max)
-    np.minimum.at(rows, here, released.rows)
+    np.minimum.at(rows, released_class, released.rows)
     return counts[class_of[len(theirs) :]], rows[class_of[len(theirs) :]]
 
 
@@ -215,20 +217,24 @@ class _PatternRollup:
         yield from self._below(tuple(range(len(self.sizes))), 0, *self._grouped(keys, counts, ()))
 
     def _below(
-        self, kept: tuple[int, ...], start: int, keys: NDArray[np.uint64], counts: Counts
+        self, columns: tuple[int, ...], start: int, keys: NDArray[np.uint64], counts: Counts
     ) -> Iterator[tuple[tuple[int, ...], Counts]]:
-        yield kept, counts
-        for j in kept:
+        yield columns, counts
+        for j in columns:
             if j >= start:
-                yield from self._below(tuple(c for c in kept if c != j), j + 1, *self._grouped(keys, counts, (j,)))
+                yield from self._below(tuple(c for c in columns if c != j), j + 1, *self._grouped(keys, counts, (j,)))
 
     def _grouped(
         self, keys: NDArray[np.uint64], counts: Counts, dropped: tuple[int, ...]
     ) -> tuple[NDArray[np.uint64], Counts]:
-        which = list(dropped)
+        dropped_columns = list(dropped)
         layout = self.layout
-        offsets = np.zeros(len(which), np.int64)
-        words, shifts, masks = layout.words[which], layout.shifts[which], layout.masks[which]
+        offsets = np.zeros(len(dropped_columns), np.int64)
+        words, shifts, masks = (
+            layout.words[dropped_columns],
+            layout.shifts[dropped_columns],
+            layout.masks[dropped_columns],
+        )
         if layout.n_words == 1 and len(counts) <= CACHED:
             narrow, sums, _ = derive(keys[:, 0], counts, shifts, masks, offsets, self.zeros, len(counts), False)
             return narrow[:, None], sums
@@ -242,12 +248,17 @@ class _PatternRollup:
 class ByPair:
     """Distinct tuples compared one by one; known tuples that agree with the same values are one kind."""
 
-    def __init__(self, known: Codes, released: Codes, agreements: Sequence[Agreement]) -> None:
-        kinds = [of.kinds for of in agreements]
+    def __init__(self, known_codes: Codes, released: Codes, agreements: Sequence[Agreement]) -> None:
+        kinds = [column_agreement.kinds for column_agreement in agreements]
         self.q = len(agreements)
         self.agrees = [agrees for _, agrees in kinds]
-        self.known = Distinct.of(_mapped(known, [kind_of for kind_of, _ in kinds]))
-        classes = [np.where(of.released < 0, of.n_classes, of.released).astype(np.int32) for of in agreements]
+        self.known = Distinct.of(_mapped(known_codes, [kind_of for kind_of, _ in kinds]))
+        classes = [
+            np.where(column_agreement.released < 0, column_agreement.n_classes, column_agreement.released).astype(
+                np.int32
+            )
+            for column_agreement in agreements
+        ]
         self.released = Distinct.of(_mapped(released, classes))
         n = len(self.known.codes) * len(self.released.codes)
         if n > LARGEST:
@@ -257,12 +268,12 @@ class ByPair:
                 "compare fewer columns or a sample; a release with one level per column does not need pairs",
             )
 
-    def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
+    def patterns(self, known_rows: RowNumbers, released: RowNumbers) -> RowNumbers:
         """Return the pattern of each pair of records."""
-        mine = self.known.codes[self.known.class_of[known]]
+        mine = self.known.codes[self.known.class_of[known_rows]]
         theirs = self.released.codes[self.released.class_of[released]]
-        same = np.column_stack([agrees[mine[:, j], theirs[:, j]] for j, agrees in enumerate(self.agrees)])
-        return same @ (1 << np.arange(self.q))
+        agreeing = np.column_stack([agrees[mine[:, j], theirs[:, j]] for j, agrees in enumerate(self.agrees)])
+        return agreeing @ (1 << np.arange(self.q))
 
     def _blocks(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Yield (kinds, released tuples) patterns, a block of kinds at a time."""
@@ -271,8 +282,8 @@ class ByPair:
             rows = slice(first, first + step)
             pattern = np.zeros((len(self.known.codes[rows]), len(self.released.codes)), np.int64)
             for j, agrees in enumerate(self.agrees):
-                same = agrees[self.known.codes[rows, j]][:, self.released.codes[:, j]]
-                pattern |= same.astype(np.int64) << j
+                agreeing = agrees[self.known.codes[rows, j]][:, self.released.codes[:, j]]
+                pattern |= agreeing.astype(np.int64) << j
             yield rows, pattern
 
     def counts(self) -> Counts:
@@ -288,15 +299,15 @@ class ByPair:
         """Return the lowest level that a pair of each known record has; a pattern of level -1 does not count."""
         n = len(self.known.codes)
         level, ties, rows = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
-        none = np.iinfo(np.int64).max
-        levels = np.where(level_of < 0, none, level_of)
+        no_level = np.iinfo(np.int64).max
+        levels = np.where(level_of < 0, no_level, level_of)
         for block, pattern in self._blocks():
             reached = levels[pattern]
-            least = reached.min(axis=1)
-            linked = least < none
-            at_best = (reached == least[:, None]) & linked[:, None]
-            level[block] = np.where(linked, least, -1)
+            best_level = reached.min(axis=1)
+            linked = best_level < no_level
+            at_best = (reached == best_level[:, None]) & linked[:, None]
+            level[block] = np.where(linked, best_level, -1)
             ties[block] = at_best @ self.released.counts
-            rows[block] = np.where(linked, np.where(at_best, self.released.rows, none).min(axis=1), -1)
-        of = self.known.class_of
-        return BestMatches(level[of], ties[of], rows[of])
+            rows[block] = np.where(linked, np.where(at_best, self.released.rows, no_level).min(axis=1), -1)
+        tuple_of = self.known.class_of
+        return BestMatches(level[tuple_of], ties[tuple_of], rows[tuple_of])

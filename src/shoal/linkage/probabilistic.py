@@ -27,7 +27,7 @@ from shoal.policy import PolicySource
 from shoal.table.frequency import Counts, Floats, RowNumbers
 
 STARTS = tuple(product((0.9, 0.6), (1.0, 0.1)))  # m, and matches as a share of the most that are possible
-SAME = 1e-7  # no parameter moves by more: converged
+TOLERANCE = 1e-7  # no parameter moves by more: converged
 NO_EVIDENCE = 1e-6  # bits between agreement and disagreement below which a column is taken to tell nothing
 DIGITS = 9  # weights that agree so far are equal
 
@@ -155,11 +155,11 @@ def probabilistic_linkage(
     tell who is who, and only serve to count.
     """
     files = side_by_side(known, release, on=on, numeric=numeric, policy=policy, original=original, truth=truth, id=id)
-    most = min(files.n_known, files.n_released) / (files.n_known * files.n_released)
-    limit = 0.05 * most if false_link is None else false_link
-    for what, value in (("false_link", limit), ("false_non_link", false_non_link)):
+    max_share = min(files.n_known, files.n_released) / (files.n_known * files.n_released)
+    limit = 0.05 * max_share if false_link is None else false_link
+    for option, value in (("false_link", limit), ("false_non_link", false_non_link)):
         if not 0 <= value <= 1:
-            raise DataError(f"{what}: must be a probability")
+            raise DataError(f"{option}: must be a probability")
     pairs = compared(files)
     patterns = counted_pairs(files, pairs)
     model = fit_mixture(patterns, smoothing=smoothing, max_iterations=max_iterations)
@@ -173,16 +173,16 @@ def probabilistic_linkage(
     paired = best.level >= 0
     weight = np.full(files.n_known, -np.inf)
     weight[paired] = -levels[best.level[paired]]
-    of = correct = correct_links = singled_out = true_pairs = None
+    n_people = correct = correct_links = singled_out = true_pairs = None
     if files.owners is not None:
         people = np.flatnonzero(files.owners >= 0)
-        found = pairs.patterns(people, files.owners[people])
-        right = paired[people] & (level_of[found] == best.level[people])
+        true_patterns = pairs.patterns(people, files.owners[people])
+        right = paired[people] & (level_of[true_patterns] == best.level[people])
         credit = right / np.maximum(best.ties[people], 1)
-        of, correct = len(people), float(credit.sum())
+        n_people, correct = len(people), float(credit.sum())
         correct_links = float(credit[weight[people] >= upper].sum())
         singled_out = int((right & (best.ties[people] == 1)).sum())
-        true_pairs = {name: int((decisions[found] == d).sum()) for name, d in _DECISIONS.items()}
+        true_pairs = {name: int((decisions[true_patterns] == d).sum()) for name, d in _DECISIONS.items()}
     return ProbabilisticLinkage(
         patterns,
         model,
@@ -195,7 +195,7 @@ def probabilistic_linkage(
         weight,
         best.ties,
         best.rows,
-        of,
+        n_people,
         correct,
         correct_links,
         singled_out,
@@ -212,19 +212,19 @@ def fit_mixture(patterns: PatternCounts, *, smoothing: float = 1.0, max_iteratio
         raise DataError("smoothing: must be more than 0", "a probability of 0 or 1 would give an infinite weight")
     if max_iterations < 1:
         raise DataError("max_iterations: must be at least 1")
-    found = [_em(patterns, m, share, smoothing, max_iterations) for m, share in STARTS]
-    return max(found, key=lambda model: model.log_likelihood)
+    models = [_em(patterns, m, share, smoothing, max_iterations) for m, share in STARTS]
+    return max(models, key=lambda model: model.log_likelihood)
 
 
 def _em(patterns: PatternCounts, start: float, share: float, smoothing: float, max_iterations: int) -> Model:
     agrees = patterns.agrees.astype(np.float64)
     counts = patterns.counts.astype(np.float64)
     total = counts.sum()
-    most = min(patterns.n_known, patterns.n_released) / total
+    max_share = min(patterns.n_known, patterns.n_released) / total
     overall = (counts @ agrees + 2 * smoothing) / (total + 4 * smoothing)
     u = overall
     m = np.maximum(u, start)
-    p = share * most
+    p = share * max_share
     converged = False
     iterations = 0
     for iterations in range(1, max_iterations + 1):  # noqa: B007 (read after the loop)
@@ -236,10 +236,10 @@ def _em(patterns: PatternCounts, start: float, share: float, smoothing: float, m
         pooled = new_m < new_u
         new_m, new_u = np.where(pooled, overall, new_m), np.where(pooled, overall, new_u)
         # A thousandth of a pair at the least: 0 has no logarithm.
-        new_p = max(min(float(n_match / total), most), 1e-3 / float(total))
-        moved = max(np.abs(new_m - m).max(), np.abs(new_u - u).max(), abs(new_p - p) / most)
+        new_p = max(min(float(n_match / total), max_share), 1e-3 / float(total))
+        moved = max(np.abs(new_m - m).max(), np.abs(new_u - u).max(), abs(new_p - p) / max_share)
         m, u, p = new_m, new_u, new_p
-        if moved < SAME:
+        if moved < TOLERANCE:
             converged = True
             break
     likelihood = counts @ _posterior(agrees, m, u, p)[1]
@@ -253,8 +253,8 @@ def _posterior(agrees: Floats, m: Floats, u: Floats, p: float) -> tuple[Floats, 
     other = (
         math.log1p(-p) + agrees @ np.log(u) + (1 - agrees) @ np.log(1 - u) if p < 1 else np.full(len(agrees), -np.inf)
     )
-    both = np.logaddexp(matching, other)
-    return np.exp(matching - both), both
+    log_total = np.logaddexp(matching, other)
+    return np.exp(matching - log_total), log_total
 
 
 # ── Decision ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -163,7 +163,7 @@ class _ParameterProblem:
     @classmethod
     def of(
         cls,
-        known: NDArray[np.int32],
+        known_codes: NDArray[np.int32],
         released: NDArray[np.int32],
         owners: RowNumbers,
         measured: Sequence[DistanceTerm],
@@ -173,9 +173,9 @@ class _ParameterProblem:
         tuples = Distinct.of(released)
         theirs = tuples.class_of[owners[people]]
         # People who know the same and have the same tuple succeed together.
-        alike = Distinct.of(np.column_stack([known[people], theirs.astype(np.int32)]))
-        mine, right = known[people][alike.rows], theirs[alike.rows]
-        q = known.shape[1]
+        alike = Distinct.of(np.column_stack([known_codes[people], theirs.astype(np.int32)]))
+        mine, right = known_codes[people][alike.rows], theirs[alike.rows]
+        q = known_codes.shape[1]
         if len(mine) * len(tuples.codes) * q > LARGEST:
             raise DataError(
                 f"{len(mine)} people, {len(tuples.codes)} distinct released tuples and {q} columns are too many "
@@ -184,12 +184,16 @@ class _ParameterProblem:
             )
         out = np.zeros((len(mine), len(tuples.codes), q))
         for part in measured:
-            of, to = mine[:, part.column][:, None], tuples.codes[:, part.column][None, :]
+            known_values, released_values = mine[:, part.column][:, None], tuples.codes[:, part.column][None, :]
             if family.signed:
-                signed = part.gap(of, to) if isinstance(part, Spans) else np.sqrt(part.between(of, to))
+                signed = (
+                    part.gap(known_values, released_values)
+                    if isinstance(part, Spans)
+                    else np.sqrt(part.between(known_values, released_values))
+                )
                 out[:, :, part.column] += signed
             else:
-                out[:, :, part.column] += part.between(of, to)
+                out[:, :, part.column] += part.between(known_values, released_values)
         return cls(out, right, alike.counts / tuples.counts[right], len(people), family)
 
     @property
@@ -224,14 +228,14 @@ class _ParameterProblem:
         """Return the same credit, computed from gaps."""
         return float(self.credit[gaps.min(axis=1) > 0].sum())
 
-    def row(self, people: RowNumbers, others: RowNumbers) -> Floats:
+    def row(self, people: RowNumbers, rivals: RowNumbers) -> Floats:
         """Return features of the gap between each of some people and one other tuple."""
-        mine = self.differences[people, others], self.differences[people, self.right[people]]
+        mine = self.differences[people, rivals], self.differences[people, self.right[people]]
         return self.family.features(mine[0]) - self.family.features(mine[1])
 
-    def lowest(self, people: RowNumbers, others: RowNumbers) -> Floats:
+    def lowest(self, people: RowNumbers, rivals: RowNumbers) -> Floats:
         """Return the smallest possible value of such a gap."""
-        return self.family.lowest(self.differences[people, others], self.differences[people, self.right[people]])
+        return self.family.lowest(self.differences[people, rivals], self.differences[people, self.right[people]])
 
 
 # ── Search ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,9 +269,9 @@ class _ParameterSearch:
     def _tried(self, theta: Floats) -> Floats:
         """Return the gaps under ``theta``, and keep it if it is better."""
         gaps = self.problem.gaps(theta)
-        found = self.problem.score(gaps)
-        if found > self.best[0]:
-            self.best = (found, theta)
+        score = self.problem.score(gaps)
+        if score > self.best[0]:
+            self.best = (score, theta)
         return gaps
 
     def _glanced(self, theta: Floats) -> None:
@@ -284,10 +288,10 @@ class _ParameterSearch:
             return 0
         near = np.argpartition(gaps, n - 1, axis=1)[:, :n]
         people = np.repeat(np.arange(len(gaps)), n)
-        others = near.ravel()
-        kept = np.ones(len(people), np.bool_) if among is None else (gaps[people, others] < MARGIN) & among[people]
+        rivals = near.ravel()
+        is_added = np.ones(len(people), np.bool_) if among is None else (gaps[people, rivals] < MARGIN) & among[people]
         m = gaps.shape[1]
-        pairs = np.unique(np.concatenate([self.people * m + self.others, people[kept] * m + others[kept]]))
+        pairs = np.unique(np.concatenate([self.people * m + self.others, people[is_added] * m + rivals[is_added]]))
         added = len(pairs) - len(self.people)
         self.people, self.others = np.divmod(pairs, m)
         self.rows = self.problem.row(self.people, self.others)
@@ -326,8 +330,8 @@ class _ParameterSearch:
         """Return θ with the smallest weighted sum of shortfalls of the people in the sample, and the shortfalls."""
         family, n = self.problem.family, self.problem.shape[0]
         p = len(family.names)
-        used = sample[self.people]
-        rows, slack = self.rows[used], self._unit_columns()[used]
+        sampled = sample[self.people]
+        rows, slack = self.rows[sampled], self._unit_columns()[sampled]
         limits, sides = self._polytope(n)
         solved = linprog(
             np.concatenate([np.zeros(p), weights / weights.sum()]),
@@ -362,14 +366,14 @@ class _ParameterSearch:
             solved = self._solved(left)
             if solved is None:
                 return
-            theta, found, bound = solved
+            theta, linked_people, bound = solved
             self.bound = min(self.bound, bound)
             gaps = self._tried(self.problem.family.inside(theta))
             exact = self.problem.gaps(theta)
             cut = self.problem.family.cut(theta)
             if cut is not None:
                 self.cuts.append(cut)
-            if not self._add(np.minimum(gaps, exact), 3, found) and cut is None:
+            if not self._add(np.minimum(gaps, exact), 3, linked_people) and cut is None:
                 return
 
     def _solved(self, left: float) -> tuple[Floats, NDArray[np.bool_], float] | None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.masking.kernels import distances, exchanged, from_centre, least, shortest_path, sums_of
+from shoal.masking.kernels import distances, exchanged, from_centre, shortest_path, smallest_positions, sums_of
 from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.frequency import Floats
 from shoal.table.threads import done_in_parts, kept_threads
@@ -27,7 +27,7 @@ GroupOf = NDArray[np.int64]  # the number of the group of each record
 Heard = Callable[[float], None]  # the share that is done; it may raise an exception to stop the computation
 
 BATCH = 64  # records between two checks of the time: no loop delays an interrupt for long
-MANY = 1 << 14  # records from which two threads need less time, although one has to wake up the other
+MIN_THREADED = 1 << 14  # records from which two threads need less time, although one has to wake up the other
 NEAR = 8  # groups that a record may move to or swap with
 
 
@@ -42,32 +42,32 @@ def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     """
     group = np.empty(points.n, np.int64)
     left = np.arange(points.n)
-    held = _held(points, left)
+    sign_counts = _sign_counts(points, left)
     n_groups = 0
 
     def close(away: Floats) -> NDArray[np.int64]:
         nonlocal n_groups
-        members = least(away, k)
+        members = smallest_positions(away, k)
         group[left[members]] = n_groups
         n_groups += 1
-        np.subtract.at(held, points.signs[left[members]].ravel(), 1.0)
+        np.subtract.at(sign_counts, points.signs[left[members]].ravel(), 1.0)
         return np.sort(members)
 
     with kept_threads() as pool:
         while len(left) >= 2 * k:
             heard(1 - len(left) / points.n)
-            first = left[int(_from_mean(points, left, held, pool).argmax())]
-            away = _from(points, int(first), left, pool)
-            gone = close(away)
-            left, away = _without(left, gone), _without(away, gone)
+            first = left[int(_from_mean(points, left, sign_counts, pool).argmax())]
+            away = _distances_from(points, int(first), left, pool)
+            grouped = close(away)
+            left, away = _remaining(left, grouped), _remaining(away, grouped)
             if len(left) >= 2 * k:  # 3k when the round began
                 last = left[int(away.argmax())]
-                left = _without(left, close(_from(points, int(last), left, pool)))
+                left = _remaining(left, close(_distances_from(points, int(last), left, pool)))
     group[left] = n_groups
     return group
 
 
-def _without(values: Values, places: NDArray[np.int64]) -> Values:
+def _remaining(values: Values, places: NDArray[np.int64]) -> Values:
     """Return the values at all other places; the ``places`` ascend, and are so few that what is between is copied."""
     starts, ends = [0, *(places + 1).tolist()], [*places.tolist(), len(values)]
     return np.concatenate([values[start:end] for start, end in zip(starts, ends, strict=True)])
@@ -80,7 +80,7 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
     """
     group = np.full(points.n, -1, np.int64)
     left = np.arange(points.n)
-    order = np.argsort(-_from_mean(points, left, _held(points, left)), kind="stable")
+    order = np.argsort(-_from_mean(points, left, _sign_counts(points, left)), kind="stable")
     factor = gamma * gamma if points.squared else gamma
     n_groups = 0
     for start in order.tolist():
@@ -89,16 +89,16 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
         if len(left) < k:
             break
         heard(1 - len(left) / points.n)
-        members = left[least(_from(points, start, left), k)]
+        members = left[smallest_positions(_distances_from(points, start, left), k)]
         group[members] = n_groups
         left = left[group[left] < 0]
         near = np.full(len(left), np.inf)
         for i in members.tolist():
-            near = np.minimum(near, _from(points, i, left))
+            near = np.minimum(near, _distances_from(points, i, left))
         size = k
         while size < 2 * k - 1 and len(left) > 1:
             at = int(near.argmin())
-            away = _from(points, int(left[at]), left)
+            away = _distances_from(points, int(left[at]), left)
             away[at] = np.inf
             if not near[at] < factor * away.min():
                 break
@@ -109,7 +109,7 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
         n_groups += 1
     settled = np.flatnonzero(group >= 0)
     for i in left.tolist():
-        group[i] = group[settled[int(_from(points, i, settled).argmin())]] if n_groups else 0
+        group[i] = group[settled[int(_distances_from(points, i, settled).argmin())]] if n_groups else 0
     return _halved(points, group, k)
 
 
@@ -135,12 +135,14 @@ def improve_groups(points: Points, group: GroupOf, k: int, heard: Heard = unhear
     centres = np.column_stack([np.bincount(group, column) for column in points.numbers.T]) / sizes[:, None]
     slack = 1e-9 * float((points.numbers**2).sum()) / points.n  # a gain below rounding errors does not count
     records = np.arange(points.n)
-    done = 1
-    while done:
-        done = 0
+    n_changes = 1
+    while n_changes:
+        n_changes = 0
         for begin in range(0, points.n, BATCH):
             heard(begin / points.n)
-            done += exchanged(points.numbers, group, centres, sizes, k, records[begin : begin + BATCH], NEAR, slack)
+            n_changes += exchanged(
+                points.numbers, group, centres, sizes, k, records[begin : begin + BATCH], NEAR, slack
+            )
     return group
 
 
@@ -154,27 +156,29 @@ def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
     return group
 
 
-def _from(points: Points, i: int, left: NDArray[np.int64], pool: ThreadPoolExecutor | None = None) -> Floats:
-    given = (points.numbers, points.signs, points.prices, points.squared)
-    return _one_by_one(partial(distances, *given, i), left, pool)
+def _distances_from(points: Points, i: int, left: NDArray[np.int64], pool: ThreadPoolExecutor | None = None) -> Floats:
+    point_arrays = (points.numbers, points.signs, points.prices, points.squared)
+    return _one_by_one(partial(distances, *point_arrays, i), left, pool)
 
 
-def _from_mean(points: Points, left: NDArray[np.int64], held: Floats, pool: ThreadPoolExecutor | None = None) -> Floats:
+def _from_mean(
+    points: Points, left: NDArray[np.int64], sign_counts: Floats, pool: ThreadPoolExecutor | None = None
+) -> Floats:
     """Return each distance from the mean of ``left``; for a sign, how often another record has a different one."""
-    given = (points.numbers, points.signs, points.prices, points.squared)
+    point_arrays = (points.numbers, points.signs, points.prices, points.squared)
     mean = sums_of(points.numbers, left) / len(left)
-    return _one_by_one(partial(from_centre, *given, mean, held / len(left)), left, pool)
+    return _one_by_one(partial(from_centre, *point_arrays, mean, sign_counts / len(left)), left, pool)
 
 
 def _one_by_one(
     measured: Callable[[NDArray[np.int64]], Floats], left: NDArray[np.int64], pool: ThreadPoolExecutor | None
 ) -> Floats:
     """Measure each record of ``left`` by itself, half of them on the other core if they are many."""
-    if pool is None or len(left) < MANY:
+    if pool is None or len(left) < MIN_THREADED:
         return np.asarray(measured(left))
     return np.concatenate(done_in_parts(measured, np.array_split(left, 2), pool))
 
 
-def _held(points: Points, records: NDArray[np.int64]) -> Floats:
+def _sign_counts(points: Points, records: NDArray[np.int64]) -> Floats:
     """Return how many of the records have each sign."""
     return np.bincount(points.signs[records].ravel(), minlength=points.n_signs).astype(np.float64)

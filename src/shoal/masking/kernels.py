@@ -58,20 +58,20 @@ def from_centre(
 
 
 @compiled
-def least(values: Floats, m: int) -> Records:
+def smallest_positions(values: Floats, m: int) -> Records:
     """Return the positions of the ``m`` least values, ascending; the first ones in case of ties."""
-    found = np.empty(m, np.int64)
+    smallest = np.empty(m, np.int64)
     n = 0
     for i in range(len(values)):
-        if n == m and values[i] >= values[found[m - 1]]:
+        if n == m and values[i] >= values[smallest[m - 1]]:
             continue
         p = min(n, m - 1)
-        while p > 0 and values[found[p - 1]] > values[i]:
-            found[p] = found[p - 1]
+        while p > 0 and values[smallest[p - 1]] > values[i]:
+            smallest[p] = smallest[p - 1]
             p -= 1
-        found[p] = i
+        smallest[p] = i
         n = min(n + 1, m)
-    return found[:n]
+    return smallest[:n]
 
 
 @compiled
@@ -91,9 +91,9 @@ def shortest_path(values: Floats, k: int) -> Records:
             if cost[start] == np.inf:
                 continue
             total = sums[end] - sums[start]
-            within = squares[end] - squares[start] - total * total / (end - start)
-            if cost[start] + max(within, 0.0) < cost[end]:
-                cost[end] = cost[start] + max(within, 0.0)
+            sum_of_squares = squares[end] - squares[start] - total * total / (end - start)
+            if cost[start] + max(sum_of_squares, 0.0) < cost[end]:
+                cost[end] = cost[start] + max(sum_of_squares, 0.0)
                 before[end] = start
     ends = np.empty(n // k + 1, np.int64)
     m = 0
@@ -115,7 +115,7 @@ def exchanged(
     """
     n, p = numbers.shape
     m = len(sizes)
-    done = 0
+    n_changes = 0
     away = np.empty(m)
     for i in records:
         a = group[i]
@@ -123,43 +123,43 @@ def exchanged(
             away[g] = 0.0
             for j in range(p):
                 away[g] += (numbers[i, j] - centres[g, j]) ** 2
-        own = away[a]
+        own_distance = away[a]
         away[a] = np.inf
-        best, to, other = -slack, -1, -1
-        close = least(away, min(near, m - 1))
+        best, target, other = -slack, -1, -1
+        close = smallest_positions(away, min(near, m - 1))
         if sizes[a] > k:
             for g in close:
                 if sizes[g] < 2 * k - 1:
-                    change = away[g] * sizes[g] / (sizes[g] + 1) - own * sizes[a] / (sizes[a] - 1)
+                    change = away[g] * sizes[g] / (sizes[g] + 1) - own_distance * sizes[a] / (sizes[a] - 1)
                     if change < best:
-                        best, to = change, g
+                        best, target = change, g
         for h in range(n):
             g = group[h]
             if g == a or away[g] > away[close[-1]]:
                 continue
             # x leaves a for g, and y takes its place: sizes stay, and a centre moves by (y − x) over its size.
-            apart, back, stay = 0.0, 0.0, 0.0
+            between, back, stay = 0.0, 0.0, 0.0
             for j in range(p):
-                apart += (numbers[i, j] - numbers[h, j]) ** 2
+                between += (numbers[i, j] - numbers[h, j]) ** 2
                 back += (numbers[h, j] - centres[a, j]) ** 2
                 stay += (numbers[h, j] - centres[g, j]) ** 2
-            change = away[g] + back - own - stay - apart * (1.0 / sizes[a] + 1.0 / sizes[g])
+            change = away[g] + back - own_distance - stay - between * (1.0 / sizes[a] + 1.0 / sizes[g])
             if change < best:
-                best, to, other = change, g, h
-        if to < 0:
+                best, target, other = change, g, h
+        if target < 0:
             continue
-        done += 1
-        group[i] = to
+        n_changes += 1
+        group[i] = target
         if other >= 0:
             group[other] = a
             for j in range(p):
                 step = numbers[other, j] - numbers[i, j]
                 centres[a, j] += step / sizes[a]
-                centres[to, j] -= step / sizes[to]
+                centres[target, j] -= step / sizes[target]
         else:
             for j in range(p):
                 centres[a, j] = (centres[a, j] * sizes[a] - numbers[i, j]) / (sizes[a] - 1)
-                centres[to, j] = (centres[to, j] * sizes[to] + numbers[i, j]) / (sizes[to] + 1)
+                centres[target, j] = (centres[target, j] * sizes[target] + numbers[i, j]) / (sizes[target] + 1)
             sizes[a] -= 1
-            sizes[to] += 1
-    return done
+            sizes[target] += 1
+    return n_changes

@@ -92,12 +92,12 @@ def microaggregate(
     groups = _groups(engine, numbers, categories, k, method, gamma, improve)
     table = engine.table
     for name in (*columns, *categories):
-        shown = (
+        masked_column = (
             _MaskedColumn(engine, name, groups[name], numbers[name]).shown(value)
             if name in numbers
             else _MaskedColumn(engine, name, groups[name]).shown("range" if value == "range" else "mode")
         )
-        table = table.set_column(table.column_names.index(name), name, shown)
+        table = table.set_column(table.column_names.index(name), name, masked_column)
     varying = {name: scaled_to_unit(column) for name, column in numbers.items() if column.min() < column.max()}
     return Masked(
         engine.back(table),
@@ -106,7 +106,7 @@ def microaggregate(
         method,
         {name: int(group.max()) + 1 for name, group in groups.items()},
         min(int(np.bincount(group).min()) for group in groups.values()),
-        sum(within(column, groups[name]) / float(np.var(column)) for name, column in varying.items()),
+        sum(sum_of_squares_within(column, groups[name]) / float(np.var(column)) for name, column in varying.items()),
         float(engine.n_records * len(varying)),
     )
 
@@ -147,7 +147,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
     return np.array([value for value in read if value is not None])[coded.codes]
 
 
-def within(values: Floats, group: GroupOf) -> float:
+def sum_of_squares_within(values: Floats, group: GroupOf) -> float:
     """Return Σ (x − mean of its group)²."""
     means = np.bincount(group, values) / np.bincount(group)
     return float(((values - means[group]) ** 2).sum())
@@ -173,11 +173,11 @@ def _groups(
     # Records are sorted by their values: the order in the file must not decide ties.
     order = np.lexsort((*points.signs.T[::-1], *points.numbers.T[::-1]))
     sorted_points = points.taken(order)
-    found = mdav_groups(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
+    groups = mdav_groups(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
     if improve:
-        found = improve_groups(sorted_points, found, k)
+        groups = improve_groups(sorted_points, groups, k)
     group = np.empty(len(order), np.int64)
-    group[order] = found
+    group[order] = groups
     return dict.fromkeys((*numbers, *categories), group)
 
 

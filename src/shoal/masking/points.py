@@ -46,10 +46,10 @@ class Points:
             for column, weight in zip(numbers, weights or [1.0] * len(numbers), strict=True)
         ]
         starts = np.cumsum([0, *(int(column.max(initial=-1)) + 1 for column in signs)])
-        apart = [column + start for column, start in zip(signs, starts[:-1], strict=True)]
+        sign_codes = [column + start for column, start in zip(signs, starts[:-1], strict=True)]
         return cls(
             np.ascontiguousarray(np.column_stack(scaled)) if scaled else np.zeros((n, 0)),
-            np.ascontiguousarray(np.column_stack(apart), np.int32) if apart else np.zeros((n, 0), np.int32),
+            np.ascontiguousarray(np.column_stack(sign_codes), np.int32) if sign_codes else np.zeros((n, 0), np.int32),
             np.array(prices, np.float64),
             squared,
         )

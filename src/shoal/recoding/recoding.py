@@ -63,7 +63,7 @@ class UniformParts(Parts):
     @cached_property
     def kept_leaves(self) -> list[Counts]:
         """The records with each leaf that are not suppressed, per column."""
-        return records_by_leaf(self.leaves, self.kept, [len(of) for of in self.of_leaf])
+        return records_by_leaf(self.leaves, self.kept, [len(ids) for ids in self.of_leaf])
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class HiddenResults:
             return "No forbidden result came out, and no cell was suppressed to hide one."
         proof = "proved to be the fewest" if self.proved else f"at least {format_number(self.least)} are needed"
         results, cells = format_count(self.results, "forbidden result"), format_count(self.cells, "suppressed cell")
-        done = f"{results} hidden by {cells} ({proof}, in whole classes)"
+        summary = f"{results} hidden by {cells} ({proof}, in whole classes)"
         if self.rules is None:
-            return f"{done}."
-        others = f"of {format_count(self.rules, 'other rule')}, {self.lost} lost"
-        return f"{done}; {others}; {format_count(self.ghosts or 0, 'ghost rule')}."
+            return f"{summary}."
+        other_rules = f"of {format_count(self.rules, 'other rule')}, {self.lost} lost"
+        return f"{summary}; {other_rules}; {format_count(self.ghosts or 0, 'ghost rule')}."
 
 
 _LAST = "_last_parts"
@@ -129,8 +129,8 @@ class Recoding:
         if last is None or last[0] is not table:
             codes, keys = recoded_leaves(table.codes, of_leaf)
             tuple_of, firsts = tuples = group(packed(codes) if keys is None else keys)
-            gone = among(codes[firsts], suppressed)[tuple_of]
-            parts = UniformParts(np.arange(len(codes)), codes, table.counts, gone, table.codes, of_leaf)
+            is_suppressed = among(codes[firsts], suppressed)[tuple_of]
+            parts = UniformParts(np.arange(len(codes)), codes, table.counts, is_suppressed, table.codes, of_leaf)
             vars(parts)["tuples"] = tuples
             last = table, parts
             vars(self)[_LAST] = last

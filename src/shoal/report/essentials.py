@@ -10,7 +10,7 @@ from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
 from shoal.judge.figures import figures
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.report.fates import Fate, as_it_was, columns_with_fate
+from shoal.report.fates import Fate, columns_with_fate, original_tables
 from shoal.report.wording import counted_unit
 from shoal.text.figures import format_count, format_list, format_number, format_share
 
@@ -39,8 +39,8 @@ def essentials(
     ``labels``: coarsened columns have a released label beside them, where many share one.
     """
     policy = release.policy
-    found = found_in(release.measured, policy, release.verdicts.records, counted_unit(policy))
-    return Essentials(found, _left(release, columns, labels), _inferred(release, attacks))
+    identification = found_in(release.measured, policy, release.verdicts.records, counted_unit(policy))
+    return Essentials(identification, _left(release, columns, labels), _inferred(release, attacks))
 
 
 def found_before(release: Release) -> str:
@@ -49,27 +49,28 @@ def found_before(release: Release) -> str:
     Where values were too many to be counted as they are, more people may be unique than can be told.
     """
     policy, counted_table = release.policy, release.counted
-    table, seen = as_it_was(counted_table.table, policy)
-    told = found_in(figures(table, seen=seen), policy, table.n_records, counted_unit(policy))
+    table, judged_classes = original_tables(counted_table.table, policy)
+    sentence = found_in(figures(table, seen=judged_classes), policy, table.n_records, counted_unit(policy))
     if not counted_table.raised:
-        return told
+        return sentence
     coarser = format_list(sorted(counted_table.raised), MOST_NAMES)
-    return f"{told} This is the least that can be said: {coarser} had too many values and was counted coarser."
+    return f"{sentence} This is the least that can be said: {coarser} had too many values and was counted coarser."
 
 
-def found_in(measured: Mapping[str, float], policy: Policy, records: int, one: str) -> str:
+def found_in(measured: Mapping[str, float], policy: Policy, records: int, unit: str) -> str:
     """Risk of re-identification in a table with these figures, which count people or records."""
     k = int(measured["k"])
-    known = f"Someone who knows {format_list(policy.quasi, MOST_NAMES)}"
+    knowledge = f"Someone who knows {format_list(policy.quasi, MOST_NAMES)}"
     if not records:
         return "Nobody can be re-identified: no record is left."
     if k <= 1:
         alone = format_share(measured["sample_uniqueness"], 1)
-        who = "belong to people who are" if one == "person" else "are"
-        return f"{known} can identify some people with certainty: {alone} of the records {who} unique in these columns."
-    untold = "" if one == counted_unit(policy) else " How many people these records belong to cannot be determined."
+        subject = "belong to people who are" if unit == "person" else "are"
+        unique = f"{alone} of the records {subject} unique in these columns"
+        return f"{knowledge} can identify some people with certainty: {unique}."
+    untold = "" if unit == counted_unit(policy) else " How many people these records belong to cannot be determined."
     return (
-        f"{known} finds at least {format_count(k, one)} that match: the probability of picking the right one is "
+        f"{knowledge} finds at least {format_count(k, unit)} that match: the probability of picking the right one is "
         "at most "
         f"1 in {format_number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
     )
@@ -79,8 +80,8 @@ def _households(measured: Mapping[str, float]) -> str:
     """Describe household risk if a column names households: one identified member identifies the others."""
     if "household_risk_max" not in measured:
         return ""
-    most, mean = (format_share(measured[f"household_risk_{which}"], 1) for which in ("max", "mean"))
-    return f" The probability that some member of a household is identified is at most {most}, on average {mean}."
+    max_risk, mean = (format_share(measured[f"household_risk_{statistic}"], 1) for statistic in ("max", "mean"))
+    return f" The probability that some member of a household is identified is at most {max_risk}, on average {mean}."
 
 
 def _one_in(chance: float) -> str:
@@ -98,19 +99,19 @@ def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
         "Suppressed": columns_with_fate(columns, "hidden"),
         "Removed": list(policy.identifiers),
     }
-    told = [f"{what}: {format_list(names, MOST_NAMES)}." for what, names in parts.items() if names]
-    return " ".join([*told, gone(release)])
+    sentences = [f"{fate}: {format_list(names, MOST_NAMES)}." for fate, names in parts.items() if names]
+    return " ".join([*sentences, suppression_sentence(release)])
 
 
-def gone(release: Release) -> str:
+def suppression_sentence(release: Release) -> str:
     """Describe the suppressed records."""
-    n, of = release.suppressed, release.counted.n_records
+    n, total = release.suppressed, release.counted.n_records
     if not n:
         return "No record was suppressed."
     fate = "suppressed" if release.policy.release.suppressed == "drop" else "reduced to *"
     return (
-        f"{format_number(n)} of {format_count(of, 'record')} ({format_share(n, of)}) {'was' if n == 1 else 'were'} "
-        f"{fate}."
+        f"{format_number(n)} of {format_count(total, 'record')} ({format_share(n, total)}) "
+        f"{'was' if n == 1 else 'were'} {fate}."
     )
 
 
@@ -149,10 +150,10 @@ def _inferred(release: Release, attacks: Attacks | None) -> str:
         return "The policy declares no sensitive column, so inference was not assessed."
     worst = max(columns, key=lambda name: columns[name]["alpha"])
     alpha = columns[worst]["alpha"]
-    told = f"In the most revealing class, {format_share(alpha, 1)} of the records have the same {worst}"
-    told += ": finding the class discloses it." if alpha == 1 else "."
+    sentence = f"In the most revealing class, {format_share(alpha, 1)} of the records have the same {worst}"
+    sentence += ": finding the class discloses it." if alpha == 1 else "."
     risk = None if attacks is None else _most_inferred(attacks)
-    return told if risk is None else f"{told} {_guessed(risk)}"
+    return sentence if risk is None else f"{sentence} {_guessed(risk)}"
 
 
 def _most_inferred(attacks: Attacks) -> Risk | None:

@@ -39,30 +39,30 @@ class Example:
 
 def examples(release: Release, original: FrequencyTable, parts: Parts, *, originals: bool) -> tuple[Example, ...]:
     """Return records from classes of all sizes, the largest first; from the input only if ``originals`` are allowed."""
-    kept = np.flatnonzero(~parts.suppressed)
-    if not len(kept):
+    kept_parts = np.flatnonzero(~parts.suppressed)
+    if not len(kept_parts):
         return ()
     released, hierarchies = release.recoding.released, release.recoding.hierarchies
-    class_of, firsts = group(packed(parts.codes[kept]))
-    sizes = sum_by_class(parts.counts[kept], class_of, len(firsts))
+    class_of, firsts = group(packed(parts.codes[kept_parts]))
+    sizes = sum_by_class(parts.counts[kept_parts], class_of, len(firsts))
     order = np.argsort(-sizes, kind="stable")
     places = np.unique(np.linspace(0, len(order) - 1, min(ROWS, len(order))).astype(np.int64))
     invent = [_inventor(original, j, values, label_threshold(release.policy)) for j, values in enumerate(released)]
-    found = []
-    for i, place in enumerate(places.tolist()):
-        part = kept[firsts[order[place]]]
+    example_records = []
+    for i, position in enumerate(places.tolist()):
+        part = kept_parts[firsts[order[position]]]
         codes, leaves = parts.codes[part].tolist(), original.codes[parts.row[part]].tolist()
         if originals:
             before = [h.leaves[leaf] for h, leaf in zip(hierarchies, leaves, strict=True)]
         else:
-            before = [of(code, i) for of, code in zip(invent, codes, strict=True)]
+            before = [inventor(code, i) for inventor, code in zip(invent, codes, strict=True)]
         after = [values.labels[code] for values, code in zip(released, codes, strict=True)]
-        found.append(
+        example_records.append(
             Example(
                 tuple(shortened_label(cell, 24) for cell in before), tuple(shortened_label(cell, 24) for cell in after)
             )
         )
-    return tuple(found)
+    return tuple(example_records)
 
 
 def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> Callable[[int, int], Label]:
@@ -73,7 +73,7 @@ def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> C
     def persons(level: int) -> Counts:
         return per_label(original, j, hierarchy, level)
 
-    def before(code: int, turn: int) -> Label:
+    def before(code: int, example_number: int) -> Label:
         label, covered = values.labels[code], values.covers[code]
         if len(covered) == 1 and label == hierarchy.leaves[covered[0]]:
             return label
@@ -85,15 +85,15 @@ def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> C
             common = np.flatnonzero(whole & (persons(level) >= crowd))
             finer = [at for at in common.tolist() if hierarchy.labels[level][at] != label]
             if finer:
-                return hierarchy.labels[level][finer[(5 * turn + j) % len(finer)]]
-            if level == 0 and (made_up := _within(label)) is not None:
+                return hierarchy.labels[level][finer[(5 * example_number + j) % len(finer)]]
+            if level == 0 and (made_up := _middle_of(label)) is not None:
                 return made_up
         return UNTOLD
 
     return before
 
 
-def _within(label: Label) -> str | None:
+def _middle_of(label: Label) -> str | None:
     """Return a number in the middle of a range."""
     ends = None if label is None else half_open_ends_of(label) or ends_of(label)
     if ends is None or ends[0] is None or ends[1] is None:

@@ -51,27 +51,29 @@ class CheckReport:
 
 def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> CheckReport:
     """Count the failing records of the table, and how many would fail without each column."""
-    seen = as_seen(table, policy)
+    judged_classes = as_seen(table, policy)
     failing = failing_classes(table, policy)
     at_fault = int(table.counts[failing].sum())
-    without = _without(table, policy) if at_fault and policy.release.nulls != "wildcard" else ()
+    failing_without = (
+        _failing_by_hidden_column(table, policy) if at_fault and policy.release.nulls != "wildcard" else ()
+    )
     return CheckReport(
         verdicts,
         _sentence(verdicts),
-        found_in(figures(table, seen=seen), policy, verdicts.records, unit_of(table)),
+        found_in(figures(table, seen=judged_classes), policy, verdicts.records, unit_of(table)),
         tuple(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
-        tuple(_sizes(seen.persons[failing], table.counts[failing])),
+        tuple(_sizes(judged_classes.persons[failing], table.counts[failing])),
         at_fault,
-        without,
-        tuple(_steps(verdicts, policy, at_fault, without)),
+        failing_without,
+        tuple(_steps(verdicts, policy, at_fault, failing_without)),
     )
 
 
 @shows("Verdicts", "verdict page")
 def render_check(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """Render the report of a check."""
-    found = check_report(verdicts, table, policy)
-    fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
+    report = check_report(verdicts, table, policy)
+    fields = {"found": report, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
     return environment().get_template("check.html").render(fields)
 
 
@@ -87,8 +89,8 @@ def _sentence(verdicts: Verdicts) -> str:
         )
     if verdicts.outcome == "unknown":
         untold = sum(verdict.outcome == "unknown" for verdict in verdicts.verdicts)
-        told = f"{untold} of {format_count(n, 'requirement')} cannot be determined"
-        return f"Whether this table satisfies its policy cannot be determined: {told}; {size}."
+        statement = f"{untold} of {format_count(n, 'requirement')} cannot be determined"
+        return f"Whether this table satisfies its policy cannot be determined: {statement}; {size}."
     return (
         f"This table satisfies its policy: {'the requirement holds' if n == 1 else f'all {n} requirements hold'}; "
         f"{size}."
@@ -96,37 +98,39 @@ def _sentence(verdicts: Verdicts) -> str:
 
 
 def _failed(verdict: Verdict, records: int) -> str:
-    found = f"{verdict.asked}: the worst value is {verdict.figure} = {format_number(verdict.worst)}"
+    sentence = f"{verdict.asked}: the worst value is {verdict.figure} = {format_number(verdict.worst)}"
     if not verdict.classes:
-        return f"{found}."
+        return f"{sentence}."
     part = (
         f"{format_number(verdict.records)} of {format_count(records, 'record')} "
         f"({format_share(verdict.records, records)})"
     )
-    return f"{found}; {part} in {format_count(verdict.classes, 'class')} fail."
+    return f"{sentence}; {part} in {format_count(verdict.classes, 'class')} fail."
 
 
 def _sizes(persons: Counts, records: Counts) -> Iterator[Size]:
     if not len(persons):
         return
-    place = size_bins(persons)
-    for at in np.unique(place).tolist():
-        inside = place == at
+    bin_of = size_bins(persons)
+    for at in np.unique(bin_of).tolist():
+        inside = bin_of == at
         yield Size(SIZES[at], int(inside.sum()), int(records[inside].sum()))
 
 
-def _without(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ...]:
+def _failing_by_hidden_column(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ...]:
     """Count the failing records if one column were suppressed."""
-    found = []
+    failing_counts = []
     for j, name in enumerate(table.columns):
         codes = table.codes.copy()
         codes[:, j] = 0
         hidden = table.recoded(codes)
-        found.append((name, int(hidden.counts[failing_classes(hidden, policy)].sum())))
-    return tuple(sorted(found, key=lambda each: each[1]))
+        failing_counts.append((name, int(hidden.counts[failing_classes(hidden, policy)].sum())))
+    return tuple(sorted(failing_counts, key=lambda entry: entry[1]))
 
 
-def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tuple[str, int], ...]) -> Iterator[str]:
+def _steps(
+    verdicts: Verdicts, policy: Policy, at_fault: int, failing_without: tuple[tuple[str, int], ...]
+) -> Iterator[str]:
     if verdicts.identifiers:
         yield f"Remove {format_list([repr(name) for name in verdicts.identifiers])}: declared as identifier."
     for verdict in verdicts.verdicts:
@@ -138,8 +142,8 @@ def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tup
             yield f"{verdict.asked}: require more of the classes, such as a larger k, ℓ-diversity or t-closeness."
     if not at_fault:
         return
-    if without and without[0][1] < at_fault:
-        name, left = without[0]
+    if failing_without and failing_without[0][1] < at_fault:
+        name, left = failing_without[0]
         fewer = f"{format_number(left)} instead of {format_count(at_fault, 'record')}"
         yield f"Generalize {name!r} first: without it, {fewer} fail."
     if 2 * at_fault <= verdicts.records:

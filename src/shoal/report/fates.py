@@ -42,7 +42,7 @@ class Fate:
         return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
 
 
-def as_it_was(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
+def original_tables(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
     """Return the classes of the original, and what an intruder cannot distinguish from each."""
     table = replace(original, sensitive={}).recoded(original.codes)  # rows may have been counted apart
     if policy.release.nulls != "wildcard":
@@ -62,19 +62,21 @@ def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> F
     left = np.where(parts.suppressed, 0, parts.counts)
     of_value = sum_by_class(left, parts.codes[:, j].astype(np.int64), len(values.labels))
     n = max(1, int(left.sum()))
-    kept, hidden = _as_they_were(values), np.array([label == hierarchy.top for label in values.labels], np.bool_)
+    unchanged, hidden = _as_they_were(values), np.array([label == hierarchy.top for label in values.labels], np.bool_)
     crowd = label_threshold(release.policy)
-    coarser = np.where(kept | hidden, 0, of_value)  # tells most about a column whose cells differ
-    was, became = _example(original, parts, j, values, coarser, crowd) if coarser.any() else (None, None)
-    if became is None:
-        was, became = _example(original, parts, j, values, of_value, crowd)
+    coarser = np.where(unchanged | hidden, 0, of_value)  # tells most about a column whose cells differ
+    original_label, released_label = (
+        _example(original, parts, j, values, coarser, crowd) if coarser.any() else (None, None)
+    )
+    if released_label is None:
+        original_label, released_label = _example(original, parts, j, values, of_value, crowd)
     return Fate(
         hierarchy.column,
-        int(of_value[kept].sum()) / n,
+        int(of_value[unchanged].sum()) / n,
         int(of_value[hidden].sum()) / n,
         float(of_value @ values.shares) / n,
-        was,
-        became,
+        original_label,
+        released_label,
     )
 
 
@@ -96,7 +98,7 @@ def _example(
     common = int(of_value.argmax()) if len(of_value) else -1
     if common < 0 or _persons(original, parts.row[_released_as(parts, j, common)]) < crowd:
         return None, None
-    became = shortened_label(values.labels[common])
+    released_label = shortened_label(values.labels[common])
     inside = np.zeros(len(hierarchy.leaves), np.bool_)
     inside[values.covers[common]] = True
     for level in range(hierarchy.n_levels):
@@ -107,8 +109,8 @@ def _example(
         best = int(persons.argmax())
         if persons[best] >= crowd:
             as_general = level > 0 and np.array_equal(of_leaf == best, inside)
-            return None if as_general else shortened_label(hierarchy.labels[level][best]), became
-    return None, became
+            return None if as_general else shortened_label(hierarchy.labels[level][best]), released_label
+    return None, released_label
 
 
 def label_threshold(policy: Policy) -> int:
@@ -137,10 +139,10 @@ def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -
     return np.diff(table.entities.merged(codes, n).starts)
 
 
-def shortened_label(label: Label, most: int = 40) -> str:
+def shortened_label(label: Label, max_length: int = 40) -> str:
     """Return a label as a reader sees it."""
     text = "(missing)" if label is None else "(empty)" if label == "" else label
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def columns_with_fate(columns: Sequence[Fate], kind: FateKind) -> list[str]:

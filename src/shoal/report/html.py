@@ -23,7 +23,7 @@ from shoal.findings import with_attacks
 from shoal.models.finding import Finding, headline, publication
 from shoal.models.verdict import outcome_of_all
 from shoal.release.certificate import neutral
-from shoal.report.essentials import SHARES, essentials, gone, proof
+from shoal.report.essentials import SHARES, essentials, proof, suppression_sentence
 from shoal.report.fates import Fate, label_threshold
 from shoal.report.intrusion import stories_within_budget, within_budget
 from shoal.report.lettering import style_rules
@@ -61,28 +61,34 @@ def render_report(
     originals: bool = False,
 ) -> str:
     """Render the page; without attacks, the release is attacked within a fixed amount of work."""
-    told = summary(release, columns, originals=originals)
-    found = _found(release) if attacks is None else _attacks(attacks)
+    contents = summary(release, columns, originals=originals)
+    attack_results = _own_attacks(release) if attacks is None else _attacks(attacks)
     proof = release.certificate if certificate is None else _own_certificate(release, certificate)
-    groups = groups_of(found)
-    own = None if frontier is None else asked_for(release.policy, frontier)
-    fields = _fields(release, told, found, proof)
-    fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own, "originals": originals}
+    groups = groups_of(attack_results)
+    policy_point = None if frontier is None else asked_for(release.policy, frontier)
+    fields = _fields(release, contents, attack_results, proof)
+    fields |= {
+        "attacks": attack_results,
+        "groups": groups,
+        "frontier": frontier,
+        "own": policy_point,
+        "originals": originals,
+    }
     fields["stories"] = stories_within_budget(release) if attacks is None else ()
     absent = {
-        "attacks": not (found.risks or found.left_out),
-        "sensitive": not told.sensitive,
+        "attacks": not (attack_results.risks or attack_results.left_out),
+        "sensitive": not contents.sensitive,
         "frontier": frontier is None,
     }
     fields["sections"] = {name: heading for name, heading in SECTIONS.items() if not absent.get(name)}
-    drawn = pictures(release, told, frontier, own, groups)
-    shown = {name: picture for name, picture in drawn.items() if name not in IN_NOTEBOOKS}
-    fields["charts"] = {name: picture.drawn() for name, picture in shown.items()}
+    drawn = pictures(release, contents, frontier, policy_point, groups)
+    page_pictures = {name: picture for name, picture in drawn.items() if name not in IN_NOTEBOOKS}
+    fields["charts"] = {name: picture.drawn() for name, picture in page_pictures.items()}
     fields["pictures"] = drawn
     return environment().get_template("report.html").render(fields)
 
 
-def _found(release: Release) -> Attacks:
+def _own_attacks(release: Release) -> Attacks:
     """Return the release's own attacks, or those that a report runs by itself."""
     return within_budget(release) if release.attacks is None else release.attacks
 
@@ -93,9 +99,9 @@ def _attacks(risks: Sequence[Risk]) -> Attacks:
 
 def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the certificate that ``save`` returned, after checking that it belongs to this release."""
-    own = release.certificate
-    same = all(certificate.get(name) == own[name] for name in ("policy", "requirements", "measured"))
-    if not same or certificate.get("input", {}).get("records") != own["input"]["records"]:
+    expected = release.certificate
+    matching = all(certificate.get(name) == expected[name] for name in ("policy", "requirements", "measured"))
+    if not matching or certificate.get("input", {}).get("records") != expected["input"]["records"]:
         raise OutputError(
             "the certificate does not belong to this release", "pass the certificate returned by its save method"
         )
@@ -126,7 +132,9 @@ def environment() -> jinja2.Environment:
     return environment
 
 
-def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(
+    release: Release, contents: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]
+) -> dict[str, Any]:
     limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
     findings: Sequence[Finding] = [Finding.of(line) for line in certificate["findings"]]
     if attacks is not None and attacks is not release.attacks:
@@ -135,14 +143,14 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
     return {
         "title": "Release report",
         "unit": counted_unit(release.policy),
-        "answers": essentials(release, told.columns, attacks),
-        "gone": gone(release),
+        "answers": essentials(release, contents.columns, attacks),
+        "gone": suppression_sentence(release),
         "version": __version__,
         "created": certificate["created"],
         "verdict": sentence(release, attacks),
         "release": release,
-        "told": told,
-        "requirements": list(zip(_of_classes(release), told.worst, strict=True)),
+        "told": contents,
+        "requirements": list(zip(_of_classes(release), contents.worst, strict=True)),
         "limits": limits,
         "shared": label_threshold(release.policy),
         "proof": proof(release.recoding),
@@ -174,14 +182,14 @@ def _of_results(release: Release) -> tuple[Verdict, ...]:
 
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
     """Return the verdict as a sentence; for limits on attacks, it uses those given or the release's own."""
-    found, attacks = release.verdicts, release.attacks if attacks is None else attacks
-    size = f"{format_count(found.records, 'record')} in {format_count(found.classes, 'class')}"
+    judged, attacks = release.verdicts, release.attacks if attacks is None else attacks
+    size = f"{format_count(judged.records, 'record')} in {format_count(judged.classes, 'class')}"
     verdicts = [*_of_classes(release), *(limit.judge(attacks) for limit in release.policy.limits)]
     verdicts += _of_results(release)
     failed = sum(verdict.outcome == "fails" for verdict in verdicts)
     n = len(verdicts)
-    if failed or found.identifiers:
-        left = f"; {format_count(len(found.identifiers), 'identifier')} not removed" if found.identifiers else ""
+    if failed or judged.identifiers:
+        left = f"; {format_count(len(judged.identifiers), 'identifier')} not removed" if judged.identifiers else ""
         return (
             f"This release does not satisfy its policy: {failed} of {format_count(n, 'requirement')} failed, "
             f"{size}{left}."
@@ -189,10 +197,10 @@ def sentence(release: Release, attacks: Attacks | None = None) -> str:
     if unknown := sum(verdict.outcome == "unknown" for verdict in verdicts):
         untold = f"{unknown} of {format_count(n, 'requirement')} cannot be determined"
         return f"Whether this release satisfies its policy cannot be determined: {untold}, {size}."
-    if not found.records:
+    if not judged.records:
         return "This release satisfies its policy because it contains no records."
-    asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"
-    return f"This release satisfies its policy: {asked} for {size}."
+    statement = "the requirement holds" if n == 1 else f"all {n} requirements hold"
+    return f"This release satisfies its policy: {statement} for {size}."
 
 
 def _capital(text: str) -> str:
@@ -209,9 +217,9 @@ def _happened(column: Fate) -> str:
         return "kept unchanged"
     if column.kind == "hidden":
         return "suppressed"
-    kept = f"{format_share(column.kept, 1)} of the cells kept" if column.kept else ""
+    unchanged = f"{format_share(column.kept, 1)} of the cells kept" if column.kept else ""
     hidden = f"{format_share(column.hidden, 1)} suppressed" if column.hidden else ""
-    return "generalized" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
+    return "generalized" + (f"; {', '.join(filter(None, (unchanged, hidden)))}" if unchanged or hidden else "")
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:

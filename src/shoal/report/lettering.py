@@ -27,10 +27,11 @@ LINE = 18  # letters of a label side by side
 STATES = {"unsafe": ("second", "cross"), "safe": ("accent", "circle"), "chosen": ("good", "diamond")}
 
 
-def label_room(names: Sequence[str], most: int = LINE) -> int:
+def label_room(names: Sequence[str], max_letters: int = LINE) -> int:
     """Return the pixels for the longest label in the widest common font, which may not be the measured one."""
     return 12 + 8 * max(
-        (min(most, letter_widths(line)) for name in names for line in wrapped_label(name, most)), default=0
+        (min(max_letters, letter_widths(line)) for name in names for line in wrapped_label(name, max_letters)),
+        default=0,
     )
 
 
@@ -48,25 +49,25 @@ def _on_one_line(text: str) -> str:
     return visible(text).replace("\n", " ").replace("\t", " ")
 
 
-def cut_label(text: str, most: int = LINE) -> str:
+def cut_label(text: str, max_letters: int = LINE) -> str:
     """Return a text of at most so many letters."""
     text = _on_one_line(text)
-    if letter_widths(text) <= most:
+    if letter_widths(text) <= max_letters:
         return text
     ends = accumulate(letter_widths(letter) for letter in text)
-    return text[: sum(end < most for end in ends)] + "…"
+    return text[: sum(end < max_letters for end in ends)] + "…"
 
 
-def wrapped_label(text: str, most: int = LINE) -> list[str]:
+def wrapped_label(text: str, max_letters: int = LINE) -> list[str]:
     """Return one line, or two if it is long and can be broken between words."""
     text = _on_one_line(text)
-    if letter_widths(text) <= most:
+    if letter_widths(text) <= max_letters:
         return [text]
     words = [i + 1 for i, letter in enumerate(text) if letter in " -_"]
-    breaks = [end for end in words if 0 < letter_widths(text[:end].rstrip()) <= most]
+    breaks = [end for end in words if 0 < letter_widths(text[:end].rstrip()) <= max_letters]
     if not breaks:
-        return [cut_label(text, most)]
-    return [text[: breaks[-1]].rstrip(), cut_label(text[breaks[-1] :], most)]
+        return [cut_label(text, max_letters)]
+    return [text[: breaks[-1]].rstrip(), cut_label(text[breaks[-1] :], max_letters)]
 
 
 def style_rules() -> str:

@@ -24,7 +24,7 @@ from shoal.models.closeness import TCloseness, distance
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
-from shoal.report.fates import Fate, as_it_was, fates, label_threshold, per_label, shortened_label
+from shoal.report.fates import Fate, fates, label_threshold, original_tables, per_label, shortened_label
 from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.table import codec
@@ -157,19 +157,24 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
     original = release.counted.table
     parts = release.recoding.parts(original)
     table = recounted(release.rows, policy, release.reference)
-    seen = as_seen(table, policy)
+    judged_classes = as_seen(table, policy)
     texts = _texts(release)
     nodes, n_nodes = _lattice(release, original, whole=not chosen)
     return Summary(
-        _bins(as_it_was(original, policy), table, seen),
+        _bins(original_tables(original, policy), table, judged_classes),
         fates(release, original, parts),
         examples(release, original, parts, originals=originals),
-        tuple(_worst_of(model.scores(seen), model.least, table, seen, texts) for model in policy.models),
+        tuple(
+            _worst_of(model.scores(judged_classes), model.least, table, judged_classes, texts)
+            for model in policy.models
+        ),
         nodes,
         n_nodes,
         None if nodes else _slice(release, original, chosen),
         None if isinstance(release.recoding, FullDomain) else _partition(release, original, parts, chosen),
-        tuple(_distribution(name, seen, table, texts, policy) for name in policy.sensitive if table.n_classes),
+        tuple(
+            _distribution(name, judged_classes, table, texts, policy) for name in policy.sensitive if table.n_classes
+        ),
     )
 
 
@@ -188,11 +193,11 @@ _EDGES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def _bins(
-    before: tuple[FrequencyTable, FrequencyTable], table: FrequencyTable, seen: FrequencyTable
+    before: tuple[FrequencyTable, FrequencyTable], table: FrequencyTable, judged_classes: FrequencyTable
 ) -> tuple[Bin, ...]:
     old = _shares(before[1].persons, before[0].counts)
-    new = _shares(seen.persons, table.counts)
-    classes = np.bincount(size_bins(seen.persons), minlength=len(_EDGES))
+    new = _shares(judged_classes.persons, table.counts)
+    classes = np.bincount(size_bins(judged_classes.persons), minlength=len(_EDGES))
     return tuple(Bin(name, float(o), float(n), int(c)) for name, o, n, c in zip(SIZES, old, new, classes, strict=True))
 
 
@@ -229,19 +234,21 @@ def _texts(release: Release) -> dict[str, tuple[str, ...]]:
 
 def _worst_of(
     scores: NDArray[np.float64],
-    least: bool,
+    lowest_is_worst: bool,
     table: FrequencyTable,
-    seen: FrequencyTable,
+    judged_classes: FrequencyTable,
     texts: dict[str, tuple[str, ...]],
 ) -> Worst | None:
     if not len(scores) or np.ptp(scores) == 0:  # no class is worse than the others
         return None
-    order = np.lexsort((seen.persons, scores if least else -scores))
-    return _described(int(order[0]), table, seen, texts)
+    order = np.lexsort((judged_classes.persons, scores if lowest_is_worst else -scores))
+    return _described(int(order[0]), table, judged_classes, texts)
 
 
-def _described(i: int, table: FrequencyTable, seen: FrequencyTable, texts: dict[str, tuple[str, ...]]) -> Worst:
-    if seen.persons[i] < 2:
+def _described(
+    i: int, table: FrequencyTable, judged_classes: FrequencyTable, texts: dict[str, tuple[str, ...]]
+) -> Worst:
+    if judged_classes.persons[i] < 2:
         return Worst(int(table.counts[i]), ())
     labels = []
     for j, name in enumerate(table.columns):
@@ -251,25 +258,25 @@ def _described(i: int, table: FrequencyTable, seen: FrequencyTable, texts: dict[
 
 
 def _distribution(
-    name: str, seen: FrequencyTable, table: FrequencyTable, texts: dict[str, tuple[str, ...]], policy: Policy
+    name: str, judged_classes: FrequencyTable, table: FrequencyTable, texts: dict[str, tuple[str, ...]], policy: Policy
 ) -> Distribution:
-    histogram = seen.sensitive[name]
-    own = table.sensitive[name]
-    totals = np.zeros(own.n_values, np.int64)
-    np.add.at(totals, own.values, own.counts)
-    domain = own.domain
+    histogram = judged_classes.sensitive[name]
+    record_histogram = table.sensitive[name]
+    totals = np.zeros(record_histogram.n_values, np.int64)
+    np.add.at(totals, record_histogram.values, record_histogram.counts)
+    domain = record_histogram.domain
     if domain is None:
         raise TypeError("a sensitive column has a domain")
     # Of many numbers nearly all differ, in every class: how far they lie apart tells more.
-    many = domain.numbers is not None and np.count_nonzero(totals) > MOST_VALUES
-    asked = (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name))
-    metric = next(asked, "numeric" if many else "equal")
-    apart = distance(_against(histogram, domain, totals), metric)
-    first = [int(i) for i in np.lexsort((seen.persons, -apart))[:MOST_CLASSES] if apart[i] > 0]
+    is_numeric = domain.numbers is not None and np.count_nonzero(totals) > MOST_VALUES
+    requested_metrics = (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name))
+    metric = next(requested_metrics, "numeric" if is_numeric else "equal")
+    distances = distance(_against(histogram, domain, totals), metric)
+    first = [int(i) for i in np.lexsort((judged_classes.persons, -distances))[:MOST_CLASSES] if distances[i] > 0]
     inside = [histogram.dense(i, i + 1)[0] for i in first]
     names, bar_of = _bars(domain, totals, inside)
     classes = tuple(
-        Skewed(_described(i, table, seen, texts), float(apart[i]), _bar_shares(counts, bar_of))
+        Skewed(_described(i, table, judged_classes, texts), float(distances[i]), _bar_shares(counts, bar_of))
         for i, counts in zip(first, inside, strict=True)
     )
     return Distribution(name, metric, names, _bar_shares(totals.astype(np.float64), bar_of), classes)
@@ -295,7 +302,7 @@ def _bars(
     """
     present = np.flatnonzero(totals)
     bar_of = np.full(len(totals), -1, np.int64)
-    if domain.numbers is not None and len(present) > MOST_VALUES and _told_apart(domain.numbers[present]):
+    if domain.numbers is not None and len(present) > MOST_VALUES and _distinguishable(domain.numbers[present]):
         low, high = domain.numbers[present].min(), domain.numbers[present].max()
         edges = np.linspace(low, high, MOST_VALUES + 1)
         bar_of[present] = np.clip(np.searchsorted(edges, domain.numbers[present], side="right") - 1, 0, MOST_VALUES - 1)
@@ -311,7 +318,7 @@ def _bars(
     return (*names, *([f"{len(order) - n} others"] if len(order) > n else [])), bar_of
 
 
-def _told_apart(numbers: NDArray[np.float64]) -> bool:
+def _distinguishable(numbers: NDArray[np.float64]) -> bool:
     """Return whether ranges can be drawn: not if the numbers are equal as floats, or their range is empty."""
     reach = float(numbers.max()) - float(numbers.min())
     return 1e-12 * float(np.abs(numbers).max()) < reach < math.inf
@@ -356,8 +363,8 @@ def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) 
     nodes = []
     for x, y in product(range(hierarchies[across].n_levels), range(hierarchies[up].n_levels)):
         levels = dict(enumerate(recoding.node)) | {across: x, up: y}
-        place, height = hierarchies[across].number(x), hierarchies[up].number(y)
-        nodes.append(LatticeNode(place, height, state(tuple(levels.values()))))
+        position, height = hierarchies[across].number(x), hierarchies[up].number(y)
+        nodes.append(LatticeNode(position, height, state(tuple(levels.values()))))
     crowd = label_threshold(release.policy)
     labels = (
         _of_levels(original, across, hierarchies[across], crowd),
@@ -368,13 +375,13 @@ def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) 
 
 def _of_levels(original: FrequencyTable, j: int, hierarchy: Hierarchy, crowd: int) -> tuple[str, ...]:
     """Return for each level the most common label, or the number of the level if too few share one."""
-    found = []
+    labels = []
     for level in range(hierarchy.n_levels):
         persons = per_label(original, j, hierarchy, level)
-        most = int(persons.argmax()) if len(persons) else -1
-        common = most >= 0 and persons[most] >= crowd
-        found.append(shortened_label(hierarchy.labels[level][most]) if common else str(hierarchy.number(level)))
-    return tuple(found)
+        commonest = int(persons.argmax()) if len(persons) else -1
+        common = commonest >= 0 and persons[commonest] >= crowd
+        labels.append(shortened_label(hierarchy.labels[level][commonest]) if common else str(hierarchy.number(level)))
+    return tuple(labels)
 
 
 def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> Callable[[Node], str]:
@@ -394,19 +401,19 @@ def _partition(
 ) -> PartitionPlot | None:
     """Return the classes in two columns, by default those split most; each as wide as what its label covers."""
     values = release.recoding.released
-    kept = np.flatnonzero(~parts.suppressed)
-    distinct = [len(np.unique(parts.codes[kept, j])) for j in range(len(values))]
-    most = [j for j in np.argsort([-n for n in distinct], kind="stable").tolist() if distinct[j] > 1][:2]
-    pair = chosen or most
-    if not len(kept) or len(pair) < 2 or any(not len(of) for j in pair for of in values[j].covers):
+    kept_parts = np.flatnonzero(~parts.suppressed)
+    distinct = [len(np.unique(parts.codes[kept_parts, j])) for j in range(len(values))]
+    most_split = [j for j in np.argsort([-n for n in distinct], kind="stable").tolist() if distinct[j] > 1][:2]
+    pair = chosen or most_split
+    if not len(kept_parts) or len(pair) < 2 or any(not len(covered) for j in pair for covered in values[j].covers):
         return None
     across, up = pair
-    class_of, firsts = group(packed(parts.codes[kept][:, [across, up]]))
-    records = sum_by_class(parts.counts[kept], class_of, len(firsts))
+    class_of, firsts = group(packed(parts.codes[kept_parts][:, [across, up]]))
+    records = sum_by_class(parts.counts[kept_parts], class_of, len(firsts))
     order = np.argsort(-records, kind="stable")[:MOST_BOXES]
     boxes = []
     for i in order:
-        codes = parts.codes[kept[firsts[i]]]
+        codes = parts.codes[kept_parts[firsts[i]]]
         (left, right), (bottom, top) = (_ends(values[j], int(codes[j])) for j in (across, up))
         boxes.append(Rectangle(left, right, bottom, top, int(records[i])))
     hidden = len(firsts) - len(boxes)

@@ -108,8 +108,8 @@ def beliefs_of(histogram: Histogram, prior: Mapping[str | None, float] | None = 
 
 def _values(histogram: Histogram, texts: Sequence[str]) -> NDArray[np.int64]:
     """Map the index of each text, with the null last, to its index in the domain."""
-    place = {} if histogram.domain is None else {text: i for i, text in enumerate(histogram.domain.texts)}
-    return np.array([*(place[text] for text in texts), place.get(None, -1)], np.int64)
+    index_of = {} if histogram.domain is None else {text: i for i, text in enumerate(histogram.domain.texts)}
+    return np.array([*(index_of[text] for text in texts), index_of.get(None, -1)], np.int64)
 
 
 def _gain(after: Floats, before: Floats, counts: NDArray[np.int64]) -> Gain:

@@ -46,21 +46,26 @@ def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTab
 
 def figures_of_households(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
     """Compute them from the risk, household (-1: none) and person of rows that represent ``n`` records each."""
-    own = home.copy()
+    household = home.copy()
     alone = home < 0  # whoever has no household is one
-    own[alone] = home.max(initial=0) + 1 + np.arange(int(alone.sum()))
+    household[alone] = home.max(initial=0) + 1 + np.arange(int(alone.sum()))
     if person is None:
         # Every record is a member: those of a row have the same risk, and each of a null's is a household of its own.
         times = np.where(alone, 1, n)
-        found = household_risk(np.repeat(risks, times), np.repeat(own, times))[np.cumsum(times) - 1]
+        risks_of_rows = household_risk(np.repeat(risks, times), np.repeat(household, times))[np.cumsum(times) - 1]
     else:
-        members, member_of = np.unique(np.column_stack([np.where(alone, -1, own), person]), axis=0, return_inverse=True)
+        members, member_of = np.unique(
+            np.column_stack([np.where(alone, -1, household), person]), axis=0, return_inverse=True
+        )
         worst = np.zeros(len(members))
         np.maximum.at(worst, member_of.ravel(), risks)
         homes = members[:, 0].copy()
         homes[homes < 0] = homes.max(initial=0) + 1 + np.arange(int((homes < 0).sum()))
-        found = household_risk(worst, homes)[member_of.ravel()]
-    return {"household_risk_max": float(found.max()), "household_risk_mean": float((found * n).sum() / n.sum())}
+        risks_of_rows = household_risk(worst, homes)[member_of.ravel()]
+    return {
+        "household_risk_max": float(risks_of_rows.max()),
+        "household_risk_mean": float((risks_of_rows * n).sum() / n.sum()),
+    }
 
 
 def _class_of(table: pa.Table, released: FrequencyTable) -> ClassOf:

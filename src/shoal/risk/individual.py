@@ -92,7 +92,7 @@ def individual_risk(
 
 def risk_of(f: Floats, F: Floats) -> Floats:
     """E(1/F | f) for every pair; 1/f if the weights imply fewer people than records with a key."""
-    pairs, place = np.unique(f + 1j * F, return_inverse=True)  # complex numbers sort as pairs do, and fast
+    pairs, pair_of = np.unique(f + 1j * F, return_inverse=True)  # complex numbers sort as pairs do, and fast
     f, F = pairs.real, pairs.imag
     p = np.minimum(1.0, f / F)
     q = np.maximum(0.0, (F - f) / F)
@@ -103,7 +103,7 @@ def risk_of(f: Floats, F: Floats) -> Floats:
     out[series] = _by_series(f[series], p[series], q[series])
     out[whole] = _by_recurrence(f[whole], p[whole], q[whole])
     out[other] = _by_quadrature(f[other], p[other], q[other])
-    return out[place.ravel()]
+    return out[pair_of.ravel()]
 
 
 def _by_series(f: Floats, p: Floats, q: Floats) -> Floats:
@@ -144,10 +144,10 @@ def _by_quadrature(f: Floats, p: Floats, q: Floats) -> Floats:
 
 def household_risk(risks: Floats, household: NDArray[np.integer[Any]]) -> Floats:
     """Return 1 − Π (1 − r) over the members of each record's household."""
-    _, place = np.unique(household, return_inverse=True)
+    _, household_of = np.unique(household, return_inverse=True)
     with np.errstate(divide="ignore"):  # a certain re-identification: ln 0, and the household's risk is 1
-        safe = np.bincount(place, np.log1p(-np.minimum(risks, 1.0)))
-    return np.asarray(-np.expm1(safe)[place])
+        safe = np.bincount(household_of, np.log1p(-np.minimum(risks, 1.0)))
+    return np.asarray(-np.expm1(safe)[household_of])
 
 
 def threshold(risks: Floats, rate: float) -> float:
@@ -161,6 +161,6 @@ def threshold(risks: Floats, rate: float) -> float:
         return 1.0
     ranked = np.sort(risks)
     below = np.concatenate([[0.0], np.cumsum(ranked)[:-1]])
-    others = len(ranked) - np.arange(len(ranked))  # this one and all above it
-    limit = (rate * len(ranked) - below) / others
+    n_above = len(ranked) - np.arange(len(ranked))  # this one and all above it
+    limit = (rate * len(ranked) - below) / n_above
     return float(limit[np.argmax(limit <= ranked)])

@@ -92,19 +92,19 @@ def interval_disclosure(
             f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",
             "rows are compared one by one: give both tables complete and in the same order",
         )
-    found = {}
+    disclosures = {}
     for name in columns:
         pair = numbers(before, name), numbers(after, name)
         if infinite := sum(int(np.isinf(values).sum()) for values in pair):
             raise DataError(f"column {name!r}: {infinite} values are infinite", "treat them as missing")
-        found[name] = column_disclosure(*pair, percents)
-    return IntervalDisclosure(found)
+        disclosures[name] = column_disclosure(*pair, percents)
+    return IntervalDisclosure(disclosures)
 
 
 def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PERCENTS) -> ColumnDisclosure:
     """Return the disclosure of originals ``x`` by their masked values, NaN if missing."""
-    known = ~np.isnan(x)
-    n = int(known.sum())
+    present = ~np.isnan(x)
+    n = int(present.sum())
     ranks = _Ranks.of(masked)
     rank = {p: _share(rank_disclosed(x, masked, p, ranks), n) for p in percents}
     deviation = {p: _share(deviation_disclosed(x, masked, p), n) for p in percents}
@@ -123,11 +123,11 @@ class _Ranks:
 
     @classmethod
     def of(cls, masked: Floats) -> _Ranks:
-        ranked, place, copies = np.unique(masked[~np.isnan(masked)], return_inverse=True, return_counts=True)
+        ranked, rank_of, copies = np.unique(masked[~np.isnan(masked)], return_inverse=True, return_counts=True)
         ends = np.cumsum(copies)
         first, last = np.zeros(len(masked), np.int64), np.zeros(len(masked), np.int64)
-        first[~np.isnan(masked)] = (ends - copies)[place]
-        last[~np.isnan(masked)] = ends[place] - 1
+        first[~np.isnan(masked)] = (ends - copies)[rank_of]
+        last[~np.isnan(masked)] = ends[rank_of] - 1
         return cls(np.repeat(ranked, copies), first, last)
 
 
@@ -147,11 +147,11 @@ def rank_disclosed(x: Floats, masked: Floats, p: float, ranks: _Ranks | None = N
     return np.asarray(~np.isnan(masked) & (low <= x) & (x <= high))
 
 
-def _at(ranked: Floats, place: Floats) -> Floats:
+def _at(ranked: Floats, position: Floats) -> Floats:
     """Return the value at a position, which may lie between two."""
-    below = np.floor(place).astype(np.int64)
+    below = np.floor(position).astype(np.int64)
     above = np.minimum(below + 1, len(ranked) - 1)
-    part = place - below
+    part = position - below
     return np.asarray((1 - part) * ranked[below] + part * ranked[above])
 
 

@@ -84,13 +84,13 @@ def numbers(engine: LocalEngine, column: str) -> Floats:
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(), np.float64)
     coded = engine.coded(column)
-    found = [parse_number(text) for text in coded.texts]
-    if strange := sum(x is None for x in found):
+    parsed = [parse_number(text) for text in coded.texts]
+    if strange := sum(x is None for x in parsed):
         raise DataError(
-            f"column {column!r}: {strange} of its {len(found)} distinct values are not numbers",
+            f"column {column!r}: {strange} of its {len(parsed)} distinct values are not numbers",
             "use a numeric column",
         )
-    return np.array([*(float(str(x)) for x in found), np.nan])[coded.codes]
+    return np.array([*(float(str(x)) for x in parsed), np.nan])[coded.codes]
 
 
 def groups(engine: LocalEngine, column: str) -> Codes:
@@ -164,8 +164,8 @@ def frequencies(
 def frequencies_of(keys: Keys, weights: Floats, *, nulls: Nulls, alpha: float = 1.0) -> Frequencies:
     """Compute the same from records that were already counted."""
     n_classes = keys.table.n_classes
-    both = np.stack([keys.table.counts.astype(float), np.bincount(keys.class_of, weights, minlength=n_classes)])
-    shared = matched(keys.table, both, nulls=nulls, alpha=alpha)[:, keys.class_of]
+    sums = np.stack([keys.table.counts.astype(float), np.bincount(keys.class_of, weights, minlength=n_classes)])
+    shared = matched(keys.table, sums, nulls=nulls, alpha=alpha)[:, keys.class_of]
     return Frequencies(shared[0], shared[1])
 
 

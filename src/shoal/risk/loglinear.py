@@ -81,19 +81,27 @@ def log_linear_risk(
     keys = keys_of(data, quasi)
     size = float(keys.weights(weight).sum()) if weight is not None else population_size
     fraction = fraction_of(keys.n_records, sampling_fraction, size)
-    found = log_linear(keys.table, fraction, _pairs(keys.table.columns, interactions))
-    return replace(found, class_of=keys.class_of)
+    risk = log_linear(keys.table, fraction, _pairs(keys.table.columns, interactions))
+    return replace(risk, class_of=keys.class_of)
 
 
 def log_linear(table: FrequencyTable, fraction: float, pairs: Pairs = ()) -> LogLinearRisk:
     """Compute the same from a frequency table; ``pairs`` are column indices."""
     rates, converged = fit_loglinear(table, pairs)
     alone = table.counts == 1
-    others = rates[alone] * (1 - fraction) / fraction
+    expected_unsampled = rates[alone] * (1 - fraction) / fraction
     risks = np.zeros(table.n_classes)
-    risks[alone] = -np.expm1(-others) / np.where(others > 0, others, 1) + (others == 0)
+    risks[alone] = -np.expm1(-expected_unsampled) / np.where(expected_unsampled > 0, expected_unsampled, 1) + (
+        expected_unsampled == 0
+    )
     return LogLinearRisk(
-        int(alone.sum()), float(np.exp(-others).sum()), float(risks.sum()), fraction, converged, rates, risks
+        int(alone.sum()),
+        float(np.exp(-expected_unsampled).sum()),
+        float(risks.sum()),
+        fraction,
+        converged,
+        rates,
+        risks,
     )
 
 
@@ -111,11 +119,11 @@ def fit_loglinear(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, boo
                 f"more than {CELLS}",
                 "use fewer interactions, so that the columns form smaller sets, or generalize some columns",
             )
-        place = np.ravel_multi_index(tuple(codes.T), shape)
-        observed = np.bincount(place, table.counts, minlength=cells).astype(np.float64).reshape(shape)
+        cell_of = np.ravel_multi_index(tuple(codes.T), shape)
+        observed = np.bincount(cell_of, table.counts, minlength=cells).astype(np.float64).reshape(shape)
         margins = [tuple(columns.index(j) for j in pair) for pair in pairs if pair[0] in columns]
         fit, close = _proportional(observed, margins) if margins else (observed, True)
-        rates *= fit.ravel()[place] / n
+        rates *= fit.ravel()[cell_of] / n
         converged &= close
     return rates, converged
 
@@ -123,16 +131,16 @@ def fit_loglinear(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, boo
 def _proportional(observed: Floats, margins: Sequence[tuple[int, ...]]) -> tuple[Floats, bool]:
     """Iterative proportional fitting: the least structured table with the margins of the observed one."""
     n = observed.sum()
-    others = [tuple(j for j in range(observed.ndim) if j not in margin) for margin in margins]
-    goals = [observed.sum(axis=axes, keepdims=True) for axes in others]
+    summed_axes = [tuple(j for j in range(observed.ndim) if j not in margin) for margin in margins]
+    goals = [observed.sum(axis=axes, keepdims=True) for axes in summed_axes]
     fit = np.full(observed.shape, n / observed.size)
     for _ in range(ROUNDS):
-        apart = 0.0
-        for axes, goal in zip(others, goals, strict=True):
+        max_gap = 0.0
+        for axes, goal in zip(summed_axes, goals, strict=True):
             now = fit.sum(axis=axes, keepdims=True)
-            apart = max(apart, float(np.abs(goal - now).max()))
+            max_gap = max(max_gap, float(np.abs(goal - now).max()))
             fit *= np.divide(goal, now, out=np.zeros_like(goal), where=now > 0)
-        if apart <= CLOSE * n:
+        if max_gap <= CLOSE * n:
             return fit, True
     return fit, False
 
@@ -140,15 +148,15 @@ def _proportional(observed: Floats, margins: Sequence[tuple[int, ...]]) -> tuple
 def _dense(codes: Codes) -> tuple[Codes, tuple[int, ...]]:
     """Return codes without gaps: only values that occur have cells."""
     columns = [np.unique(column, return_inverse=True) for column in codes.T]
-    return np.column_stack([place for _, place in columns]), tuple(len(values) for values, _ in columns)
+    return np.column_stack([code_of for _, code_of in columns]), tuple(len(values) for values, _ in columns)
 
 
 def _connected(n_columns: int, pairs: Pairs) -> list[list[int]]:
     """Group columns into sets so that every pair lies within one set."""
-    of = list(range(n_columns))
+    root_of = list(range(n_columns))
     for i, j in pairs:
-        of = [of[i] if x == of[j] else x for x in of]
-    return [[j for j in range(n_columns) if of[j] == root] for root in sorted(set(of))]
+        root_of = [root_of[i] if x == root_of[j] else x for x in root_of]
+    return [[j for j in range(n_columns) if root_of[j] == root] for root in sorted(set(root_of))]
 
 
 def _pairs(columns: tuple[str, ...], interactions: Sequence[tuple[str, str]] | Literal["all"]) -> Pairs:
@@ -159,4 +167,4 @@ def _pairs(columns: tuple[str, ...], interactions: Sequence[tuple[str, str]] | L
     for pair in interactions:
         if len(set(pair)) != 2 or not set(pair) <= set(columns):
             raise PolicyError(f"interactions: {tuple(pair)!r} are not two of the quasi-identifiers")
-    return tuple((columns.index(one), columns.index(other)) for one, other in interactions)
+    return tuple((columns.index(column), columns.index(other)) for column, other in interactions)

@@ -95,8 +95,8 @@ def suda(
     """
     keys = keys_of(data, quasi)
     texts = tuple((*keys.engine.coded(name).texts, None) for name in keys.table.columns)
-    found = special_uniques(keys.table, max_size=max_size, sampling_fraction=sampling_fraction, nulls=nulls)
-    return replace(found, class_of=keys.class_of, texts=texts)
+    uniques = special_uniques(keys.table, max_size=max_size, sampling_fraction=sampling_fraction, nulls=nulls)
+    return replace(uniques, class_of=keys.class_of, texts=texts)
 
 
 def special_uniques(
@@ -154,16 +154,16 @@ def minimal_uniques(
             rows = np.flatnonzero(np.unpackbits(np.bitwise_and.reduce(bits), count=n))
             if not unique[rows].any():
                 continue
-            alone, kept = _apart(table, rows, columns, unique, nulls)
+            alone, remaining = _split_by_uniqueness(table, rows, columns, unique, nulls)
             if len(alone):
                 yield columns, alone
-            if len(kept):
+            if len(remaining):
                 mask = np.zeros(n, np.bool_)
-                mask[kept] = True
+                mask[remaining] = True
                 left[columns] = np.packbits(mask)
 
 
-def _apart(
+def _split_by_uniqueness(
     table: FrequencyTable, rows: RowNumbers, columns: tuple[int, ...], unique: NDArray[np.bool_], nulls: Nulls
 ) -> tuple[RowNumbers, RowNumbers]:
     """Return the classes that are unique on ``columns``, and those that are not but share with one that can be."""

@@ -103,9 +103,9 @@ def _alpha_slope(sample: SizeCounts, alpha: float) -> float:
     """Return the derivative of the log-likelihood with respect to α, at the best θ."""
     theta = _theta(sample, alpha)
     x = theta / alpha
-    found = ((sample.u - 1) - x * (digamma(x + sample.u) - digamma(x + 1))) / alpha  # Σ_{i<u} i / (θ + iα)
+    occupied_term = ((sample.u - 1) - x * (digamma(x + sample.u) - digamma(x + 1))) / alpha  # Σ_{i<u} i / (θ + iα)
     grown = sample.classes @ (digamma(sample.sizes - alpha) - digamma(1 - alpha))  # Σ_j s_j Σ_{i<j} 1 / (i − α)
-    return float(found - grown)
+    return float(occupied_term - grown)
 
 
 def _theta(sample: SizeCounts, alpha: float) -> float:
@@ -114,8 +114,8 @@ def _theta(sample: SizeCounts, alpha: float) -> float:
     def slope(shifted: float) -> float:
         theta = shifted - alpha
         x = theta / alpha
-        found = (digamma(x + sample.u) - digamma(x + 1)) / alpha
-        return float(found - (digamma(theta + sample.n) - digamma(theta + 1)))
+        occupied_term = (digamma(x + sample.u) - digamma(x + 1)) / alpha
+        return float(occupied_term - (digamma(theta + sample.n) - digamma(theta + 1)))
 
     # θ > −α, where the slope is +∞; for large θ it goes as (u − n)/θ.
     low, high = 1e-9, 1.0
@@ -130,8 +130,8 @@ def slide_negative_binomial(sample: SizeCounts) -> float | None:
     None where the sample has no class of two, or no parameters give what it has.
     """
     K = shlosser(sample)
-    found = None if K is None else snb_parameters(sample, K)
-    return None if K is None or found is None else float(K * found[1] ** found[0])
+    parameters = None if K is None else snb_parameters(sample, K)
+    return None if K is None or parameters is None else float(K * parameters[1] ** parameters[0])
 
 
 def snb_parameters(sample: SizeCounts, K: float) -> tuple[float, float] | None:
@@ -174,12 +174,12 @@ def snb_parameters(sample: SizeCounts, K: float) -> tuple[float, float] | None:
 def shlosser(sample: SizeCounts) -> float | None:
     """Estimate the classes of the population with the modified Shlosser estimator (Haas and Stokes, 1998)."""
     f, i, s = sample.fraction, sample.sizes, sample.classes
-    within = s @ (i * f**2 * (1 - f**2) ** (i - 1))
+    modified_moment = s @ (i * f**2 * (1 - f**2) ** (i - 1))
     beyond = s @ ((1 - f**2) ** i - (1 - f) ** i)
-    once = s @ (i * f * (1 - f) ** (i - 1))
-    if not (beyond > 0 and once > 0):
+    plain_moment = s @ (i * f * (1 - f) ** (i - 1))
+    if not (beyond > 0 and plain_moment > 0):
         return None
-    return float(sample.u + sample.of_size(1) * within / beyond * (s @ (1 - f) ** i / once) ** 2)
+    return float(sample.u + sample.of_size(1) * modified_moment / beyond * (s @ (1 - f) ** i / plain_moment) ** 2)
 
 
 def dankar(fraction: float, pitman: float | None, zayatz: float, snb: float | None) -> tuple[str, float]:

@@ -97,13 +97,13 @@ def fraction_of(n_records: int, fraction: float | None, size: float | None) -> f
     """Return the sampling fraction, given directly or by the size of the population."""
     if (fraction is None) == (size is None):
         raise PolicyError("specify the sample size with one of: sampling_fraction, population_size, weight")
-    found = fraction if fraction is not None else n_records / size if size else 0.0
-    if not 0 < found <= 1:
+    sampling_fraction = fraction if fraction is not None else n_records / size if size else 0.0
+    if not 0 < sampling_fraction <= 1:
         raise PolicyError(
             "the sampling fraction must be above 0 and at most 1",
             "the population cannot be smaller than the sample",
         )
-    return found
+    return sampling_fraction
 
 
 def counted_uniqueness(table: FrequencyTable) -> CountedUniqueness:

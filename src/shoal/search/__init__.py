@@ -21,8 +21,8 @@ class Search:
     place: str
 
     def __call__(self, problem: Problem) -> Recoding:
-        found: Recoding = self.function(problem)
-        return found
+        recoding: Recoding = self.function(problem)
+        return recoding
 
     @cached_property
     def function(self) -> Any:

@@ -77,7 +77,7 @@ class Terms:
     def of(cls, policy: Policy, n_records: int) -> Terms:
         """Return the terms of a policy for a table with ``n_records`` records."""
         release = policy.release
-        place = {name: j for j, name in enumerate(policy.quasi)}
+        column_of = {name: j for j, name in enumerate(policy.quasi)}
         columns = [policy.columns[name] for name in policy.quasi]
         return cls(
             limit=policy.allowance(n_records),
@@ -88,7 +88,7 @@ class Terms:
             keep_suppressed=release.suppressed == "keep",
             weights=[column.weight for column in columns],
             cells=[column.cells for column in columns],
-            after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
+            after=[(column_of[column.after], j) for j, column in enumerate(columns) if column.after],
             dimension=release.dimension,
             preference=release.preference,
             seed=release.seed,
@@ -182,9 +182,9 @@ class Problem:
 
     def given(self, seconds: float | None) -> Problem:
         """Return the same problem with ``seconds`` from now on, or without a time limit."""
-        found = copy(self)
-        found._deadline = None if seconds is None or math.isinf(seconds) else time.monotonic() + seconds
-        return found
+        limited = copy(self)
+        limited._deadline = None if seconds is None or math.isinf(seconds) else time.monotonic() + seconds
+        return limited
 
     @cached_property
     def n_records(self) -> int:
@@ -261,22 +261,22 @@ class Problem:
         ``bounded``: stop if the small classes alone have more records than may be suppressed; the evaluation then
         tells of these only.
         """
-        seen = self.evaluated(node, bounded=bounded and self.visits is None)
-        self.count_visit(seen)
-        return seen
+        evaluation = self.evaluated(node, bounded=bounded and self.visits is None)
+        self.count_visit(evaluation)
+        return evaluation
 
-    def count_visit(self, seen: Evaluation) -> None:
+    def count_visit(self, evaluation: Evaluation) -> None:
         """Count a node as evaluated."""
         self.n_evaluated += 1
         if self.visits is not None:
-            self.visits.add(self, seen)
+            self.visits.add(self, evaluation)
 
     def branch(self) -> Problem:
         """Return the same problem for one part of the work, while other parts evaluate other nodes (``Rollup``)."""
-        found = copy(self)
-        found.rollup = self.rollup.branch()
-        found.people = None if self.people is None else self.people.branch()
-        return found
+        copied = copy(self)
+        copied.rollup = self.rollup.branch()
+        copied.people = None if self.people is None else self.people.branch()
+        return copied
 
     def join(self, branch: Problem) -> None:
         """Keep the tables that a branch has derived."""
@@ -306,8 +306,8 @@ class Problem:
         for model in self.convex:
             passing = passing & model.passes(rest)
         torn = (stays > passing).nonzero()[0]  # a lower node may still keep a part of these
-        most = self._most_kept(rest, torn) if self.limit else rest.counts[torn].astype(np.float64)
-        judged = lose_classes(table.counts, large, stays, passing, most, self.least_class_size)
+        max_kept = self._most_kept(rest, torn) if self.limit else rest.counts[torn].astype(np.float64)
+        judged = lose_classes(table.counts, large, stays, passing, max_kept, self.least_class_size)
         failing, lost, n_suppressed, n_lost = judged
         return self._weighed(table, failing, lost, n_suppressed, n_lost, n_suppressed == n_lost)
 
@@ -321,8 +321,8 @@ class Problem:
         if self.convex:
             if self.limit and not self.wildcard:
                 torn = np.flatnonzero(~failing)
-                most, each = self._most_kept(self.frequency(table), torn), np.ones(len(torn), np.bool_)
-                lost = lose_classes(table.counts, torn, each, ~each, most, self.least_class_size)[1]
+                max_kept, stays = self._most_kept(self.frequency(table), torn), np.ones(len(torn), np.bool_)
+                lost = lose_classes(table.counts, torn, stays, ~stays, max_kept, self.least_class_size)[1]
                 n_lost = max(n_lost, int(lost.sum()))
             failing = self._failing(table, (*self.absorbing, *self.convex), failing)
         if self.of_release:
@@ -368,11 +368,11 @@ class Problem:
         absent = len(firsts) - len(ours)  # classes are distinct, so the others occur only in the population
         return replace(table.frequency, population=people[ours], absent=absent)
 
-    def rules_out_below(self, seen: Evaluation) -> bool:
+    def rules_out_below(self, evaluation: Evaluation) -> bool:
         """Return whether this evaluation proves that neither this node nor any below it is feasible."""
-        if seen.n_lost > self.limit or seen.n_lost == self.n_records:
+        if evaluation.n_lost > self.limit or evaluation.n_lost == self.n_records:
             return True
-        return self.monotone and seen.n_suppressed > self.limit
+        return self.monotone and evaluation.n_suppressed > self.limit
 
     def _most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Floats:
         """Return, for each class of ``rows``, the records that a lower node can keep at most under the convex models.
@@ -380,8 +380,8 @@ class Problem:
         The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
         beyond the largest part that could pass must be suppressed.
         """
-        most = [model.most_kept(table, rows) for model in self.convex]
-        return reduce(np.minimum, most, table.counts[rows].astype(np.float64))
+        bounds = [model.most_kept(table, rows) for model in self.convex]
+        return reduce(np.minimum, bounds, table.counts[rows].astype(np.float64))
 
     def _failing(
         self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
@@ -417,13 +417,13 @@ class Problem:
 
     def _as_seen(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
         """Return the classes as limits on the release see them: with wildcards, neighbourhoods of the kept classes."""
-        seen = self.frequency(table)
+        classes = self.frequency(table)
         if not self.wildcard:
-            return seen
+            return classes
         left = np.flatnonzero(~failing)
-        counts = seen.counts.copy()
-        counts[left] = neighbourhoods(seen.taken(left), self._nulls(table.node)).counts
-        return replace(seen, counts=counts, own=seen.counts)
+        counts = classes.counts.copy()
+        counts[left] = neighbourhoods(classes.taken(left), self._nulls(table.node)).counts
+        return replace(classes, counts=counts, own=classes.counts)
 
     def _nulls(self, node: Node) -> list[int | None]:
         """Return the code of the null in each column at a node."""
@@ -442,12 +442,12 @@ class Problem:
 
     def released(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
         """Return the released classes; suppressed records that stay come last, as one class of stars."""
-        seen = self.frequency(table)
-        kept = np.flatnonzero(~failing)
+        classes = self.frequency(table)
+        kept_classes = np.flatnonzero(~failing)
         if not (self.keep_suppressed and failing.any()):
-            return seen.taken(kept)
-        class_of = np.where(failing, len(kept), np.cumsum(~failing) - 1)
-        return seen.merged(class_of, len(kept) + 1, seen.codes[np.append(kept, failing.argmax())])
+            return classes.taken(kept_classes)
+        class_of = np.where(failing, len(kept_classes), np.cumsum(~failing) - 1)
+        return classes.merged(class_of, len(kept_classes) + 1, classes.codes[np.append(kept_classes, failing.argmax())])
 
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
         """Return whether the suppressed records pass as one class of stars, and the release including it."""
@@ -456,13 +456,13 @@ class Problem:
         return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
 
     def recoding(
-        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+        self, evaluation: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
     ) -> FullDomain:
         """Return the solution as a recoding; ``bound`` is a lower bound on the loss if optimality is not proved."""
         return FullDomain(
             hierarchies=self.table.hierarchies,
-            node=seen.node,
-            suppressed=seen.table.codes[seen.failing],
+            node=evaluation.node,
+            suppressed=evaluation.table.codes[evaluation.failing],
             algorithm=algorithm,
             proved=proved,
             claim=claim,
@@ -472,16 +472,18 @@ class Problem:
         )
 
     def best_node(
-        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+        self, evaluation: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
     ) -> FullDomain:
         """Return the solution of a search that suppresses exactly the failing classes; claims only what that proves."""
-        as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # no solution has a smaller loss
+        as_it_is = (
+            evaluation.node == self.lattice.ground and not evaluation.n_suppressed
+        )  # no solution has a smaller loss
         if self.suppresses_least or as_it_is:
-            return self.recoding(seen, algorithm, proved=proved, bound=bound, claim=claim)
+            return self.recoding(evaluation, algorithm, proved=proved, bound=bound, claim=claim)
         claim = claim or ("no generalization has a smaller loss" if proved else "")
         if bound is not None:
             bound = self.cost_of_ground  # a rejected node may be feasible with other records suppressed
-        return self.recoding(seen, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
+        return self.recoding(evaluation, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
 
     @property
     def cost_of_ground(self) -> float:
@@ -490,9 +492,9 @@ class Problem:
 
     def unfinished(self) -> OutOfTimeError:
         """Return the error for a search without a solution when its time, or its default amount of work, is used up."""
-        within = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
+        time_clause = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
         return OutOfTimeError(
-            f"no solution was found{within}, after {self.n_evaluated} nodes",
+            f"no solution was found{time_clause}, after {self.n_evaluated} nodes",
             "increase time_budget, or use algorithm 'datafly'",
         )
 
@@ -500,10 +502,10 @@ class Problem:
         """Return the error that explains why there is no solution and what would help."""
         top = self.evaluate(self.lattice.top)
         n = self.table.n_records
-        asked = ", ".join(m.asked for m in self.asked)
+        requirements = ", ".join(m.asked for m in self.asked)
         rule = "" if self.suppresses_least else f", {self.rule}"
         return InfeasibleError(
-            f"no generalization of {', '.join(self.table.columns)} satisfies {asked} "
+            f"no generalization of {', '.join(self.table.columns)} satisfies {requirements} "
             f"with at most {self.limit} of {n} records suppressed{rule}: "
             f"even with every column at its highest level {top.n_suppressed} of {n} records fail",
             "relax the requirements, or add records to the table",

@@ -42,10 +42,10 @@ def format_interval(ends: tuple[float, float]) -> str:
     return f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f} %"
 
 
-def format_list(names: Sequence[str], most: int = 0) -> str:
-    """Join names with commas and *and*; beyond ``most`` names (0: no limit), the rest is counted."""
-    if most and len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+def format_list(names: Sequence[str], max_names: int = 0) -> str:
+    """Join names with commas and *and*; beyond ``max_names`` names (0: no limit), the rest is counted."""
+    if max_names and len(names) > max_names:
+        names = [*names[: max_names - 1], f"{len(names) - max_names + 1} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -60,4 +60,4 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\uff
 
 def visible(text: str) -> str:
     """Replace control characters, which could affect a terminal, a page or a chart, by visible symbols."""
-    return _UNSEEN.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", text)
+    return _UNSEEN.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", text)

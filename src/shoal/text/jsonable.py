@@ -25,9 +25,9 @@ def nested_deeper(value: Any, depth: int) -> bool:
     """Return whether lists and mappings are nested more than ``depth`` levels deep, which could exhaust recursion."""
     level = [value] if _holds_others(value) else []
     for _ in range(depth):
-        within = (item.values() if isinstance(item, Mapping) else item for item in level)
+        containers = (item.values() if isinstance(item, Mapping) else item for item in level)
         # By identity: an object that occurs in several places is visited once.
-        level = list({id(inner): inner for items in within for inner in items if _holds_others(inner)}.values())
+        level = list({id(inner): inner for items in containers for inner in items if _holds_others(inner)}.values())
         if not level:
             return False
     return bool(level)

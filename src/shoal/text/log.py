@@ -23,11 +23,11 @@ def logged(progress: Progress) -> Progress:
     """Wrap a progress callback so that each new phase is logged; figures within a phase change too often to log."""
     before = ""
 
-    def tell(what: str, share: float) -> None:
+    def logged_progress(step: str, share: float) -> None:
         nonlocal before
-        if log.isEnabledFor(logging.DEBUG) and (phase := _NUMBER.sub("…", what)) != before:
+        if log.isEnabledFor(logging.DEBUG) and (phase := _NUMBER.sub("…", step)) != before:
             before = phase
             log.debug("%s", phase)
-        progress(what, share)
+        progress(step, share)
 
-    return tell
+    return logged_progress

@@ -32,11 +32,11 @@ def shows(kind: str, form: str) -> Callable[[Maker], Maker]:
     return registered
 
 
-def represent(result: object, form: str, *more: Any, **options: Any) -> Any:
+def represent(result: object, form: str, *args: Any, **options: Any) -> Any:
     """Return a representation of a result."""
     import_module(FORMS[form])
     make = next(_makers[base.__name__, form] for base in type(result).__mro__ if (base.__name__, form) in _makers)
-    return make(result, *more, **options)
+    return make(result, *args, **options)
 
 
 class Shown:

@@ -13,7 +13,7 @@ from shoal.utility.classifier import classification
 from shoal.utility.queries import workload_error
 from shoal.utility.reading import Pair
 from shoal.utility.regression import regressions
-from shoal.utility.statistics import kept
+from shoal.utility.statistics import kept_statistics
 
 
 def utility(
@@ -27,11 +27,11 @@ def utility(
     learned = None
     if policy.release.label is not None and find_spec("sklearn") is not None:
         learned = classification(original, release, policy, seed=seed)
-    both = Pair.of(original, release, policy)
-    found = {
+    pair = Pair.of(original, release, policy)
+    measures = {
         "query_error": workload_error(Pair.of(original, release, policy, policy.quasi), queries=queries, seed=seed),
-        "statistics": kept(both),
-        "regression": regressions(both, policy.sensitive),
+        "statistics": kept_statistics(pair),
+        "regression": regressions(pair, policy.sensitive),
         "classification": learned,
     }
-    return {name: finite(value) for name, value in found.items()}
+    return {name: finite(value) for name, value in measures.items()}

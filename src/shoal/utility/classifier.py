@@ -50,8 +50,8 @@ def classification(
         engine = rows_of(test, policy)
         if absent := [name for name in (*policy.quasi, label) if name not in engine.table.column_names]:
             raise no_column("the test table", absent, engine.table.column_names)
-        others = Pair.of(test, release, policy, policy.quasi)
-        tested = _features(pair, [_leaves(a, b) for a, b in zip(pair.columns, others.columns, strict=True)])
+        test_pair = Pair.of(test, release, policy, policy.quasi)
+        tested = _features(pair, [_leaves(a, b) for a, b in zip(pair.columns, test_pair.columns, strict=True)])
         truth = _labels(test, label, policy)
     draw = np.random.default_rng(seed)
     drawn = [_drawn(column, draw) for column in pair.columns]
@@ -77,10 +77,10 @@ def _labels(data: Data | Released, label: str, policy: Policy) -> Any:
     return np.array(["" if code < 0 else f"={coded.texts[code]}" for code in coded.codes.tolist()])
 
 
-def _leaves(known: ColumnPair, other: ColumnPair) -> Any:
+def _leaves(training: ColumnPair, other: ColumnPair) -> Any:
     """Return the leaves of another table's records among those of the original; −1 for a new value."""
-    place = {text: leaf for leaf, text in enumerate(known.hierarchy.leaves)}
-    return np.array([place.get(text, -1) for text in other.hierarchy.leaves], np.int64)[other.original]
+    leaf_of = {text: leaf for leaf, text in enumerate(training.hierarchy.leaves)}
+    return np.array([leaf_of.get(text, -1) for text in other.hierarchy.leaves], np.int64)[other.original]
 
 
 def _drawn(column: ColumnPair, draw: np.random.Generator) -> Any:
@@ -94,22 +94,22 @@ def _drawn(column: ColumnPair, draw: np.random.Generator) -> Any:
 def _features(pair: Pair, leaves: list[Any]) -> csr_array:
     """Encode records, given by their leaves in each column, as rows of features."""
     blocks = []
-    for column, own in zip(pair.columns, leaves, strict=True):
+    for column, column_leaves in zip(pair.columns, leaves, strict=True):
         if column.numbers is None:
-            blocks.append(_indicators(own, column.n_leaves))
+            blocks.append(_indicators(column_leaves, column.n_leaves))
             continue
         values = column.numbers[column.original]
         mean, spread = float(values.mean()), float(values.std()) or 1.0
-        known = np.append(column.numbers, mean)  # a value that the original does not have, −1, is the mean
-        blocks.append(csr_array(((known[own] - mean) / spread)[:, None]))
+        numbers = np.append(column.numbers, mean)  # a value that the original does not have, −1, is the mean
+        blocks.append(csr_array(((numbers[column_leaves] - mean) / spread)[:, None]))
     return csr_array(hstack(blocks))
 
 
 def _indicators(leaves: Any, n_leaves: int) -> csr_array:
     """Encode the leaf of each record as a one; a value that the original does not have is a row of zeros."""
-    known = leaves >= 0
-    starts = np.concatenate([[0], np.cumsum(known)])
-    return csr_array((np.ones(int(known.sum())), leaves[known], starts), shape=(len(leaves), n_leaves))
+    present = leaves >= 0
+    starts = np.concatenate([[0], np.cumsum(present)])
+    return csr_array((np.ones(int(present.sum())), leaves[present], starts), shape=(len(leaves), n_leaves))
 
 
 def _accuracy(model: Any, seed: int, features: csr_array, labels: Any, tested: csr_array, truth: Any) -> float:

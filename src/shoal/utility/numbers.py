@@ -30,16 +30,16 @@ def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float
             f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",
             "both must have the same records in the same order",
         )
-    for engine, which in ((before, "original"), (after, "masked table")):
+    for engine, role in ((before, "original"), (after, "masked table")):
         if absent := [name for name in columns if name not in engine.table.column_names]:
-            raise no_column(f"the {which}", absent, engine.table.column_names)
+            raise no_column(f"the {role}", absent, engine.table.column_names)
     relative, scaled = [], []
     for name in columns:
         x, masked_x = (numbers_of(name, engine.coded(name)) for engine in (before, after))
-        apart = np.abs(x - masked_x)
-        relative.append(apart[x != 0] / np.abs(x[x != 0]))
+        difference = np.abs(x - masked_x)
+        relative.append(difference[x != 0] / np.abs(x[x != 0]))
         spread = standard_deviation(x)
-        scaled.append(apart / (math.sqrt(2) * spread) if spread else np.where(apart > 0, np.inf, 0.0))
+        scaled.append(difference / (math.sqrt(2) * spread) if spread else np.where(difference > 0, np.inf, 0.0))
     nonzero = np.concatenate(relative) if relative else np.empty(0)
     return {
         "il1": float(nonzero.mean()) if len(nonzero) else 0.0,

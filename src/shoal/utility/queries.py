@@ -71,21 +71,21 @@ def workload_error(
     if not 0 < selectivity <= 1 or not 0 < floor <= 1:
         raise PolicyError("selectivity, floor: must be above 0 and at most 1")
     draw = np.random.default_rng(seed)
-    asked = min(dimensions, len(pair.columns))
+    n_columns = min(dimensions, len(pair.columns))
     by_columns = Counter(
-        tuple(sorted(draw.choice(len(pair.columns), asked, replace=False).tolist())) for _ in range(queries)
+        tuple(sorted(draw.choice(len(pair.columns), n_columns, replace=False).tolist())) for _ in range(queries)
     )
     truths, answers = [], []
-    for of, n in sorted(by_columns.items()):
-        columns = [pair.columns[j] for j in of]
-        regions = [_regions(column, n, selectivity ** (1 / asked), draw) for column in columns]
+    for indices, n in sorted(by_columns.items()):
+        columns = [pair.columns[j] for j in indices]
+        regions = [_regions(column, n, selectivity ** (1 / n_columns), draw) for column in columns]
         truths.append(_counts(pair, columns, regions, released=False))
         answers.append(_counts(pair, columns, regions, released=True))
     truth, answer = np.concatenate(truths), np.concatenate(answers)
     errors = np.abs(answer - truth) / np.maximum(truth, floor * pair.n_original)
     return {
         "queries": queries,
-        "dimensions": asked,
+        "dimensions": n_columns,
         "selectivity": selectivity,
         "floor": floor,
         "seed": seed,

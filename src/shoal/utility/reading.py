@@ -73,16 +73,16 @@ class ColumnPair:
         values = self.numbers
         if values is None:
             raise ValueError("the column is not numeric")
-        least, most = np.nanmin(values), np.nanmax(values)
+        lowest, highest = np.nanmin(values), np.nanmax(values)
         out = np.empty(len(self.texts))
         read = spans([text or TOP for text in self.texts], None, self.mark)
-        for i, (text, found) in enumerate(zip(self.texts, read, strict=True)):
-            if text is not None and not is_star(text) and found is not None:
-                out[i] = (max(found[0][0], least) + min(found[-1][1], most)) / 2
+        for i, (text, covered_spans) in enumerate(zip(self.texts, read, strict=True)):
+            if text is not None and not is_star(text) and covered_spans is not None:
+                out[i] = (max(covered_spans[0][0], lowest) + min(covered_spans[-1][1], highest)) / 2
             else:
-                own = values[self.masses.indices[self.masses.indptr[i] : self.masses.indptr[i + 1]]]
-                known = own[~np.isnan(own)]
-                out[i] = (known.min() + known.max()) / 2 if len(known) else (least + most) / 2
+                covered = values[self.masses.indices[self.masses.indptr[i] : self.masses.indptr[i + 1]]]
+                present = covered[~np.isnan(covered)]
+                out[i] = (present.min() + present.max()) / 2 if len(present) else (lowest + highest) / 2
         return out
 
 
@@ -99,9 +99,9 @@ class Pair:
         """Read some columns, or all quasi-identifiers and sensitive columns, of a Release, a path or a frame."""
         before, after = rows_of(original, policy), rows_of(release, policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
-        for engine, which in ((before, "original"), (after, "release")):
+        for engine, role in ((before, "original"), (after, "release")):
             if absent := [name for name in names if name not in engine.table.column_names]:
-                raise no_column(f"the {which}", absent, engine.table.column_names)
+                raise no_column(f"the {role}", absent, engine.table.column_names)
         if strange := [name for name in names if name not in (*policy.quasi, *policy.sensitive)]:
             raise PolicyError(
                 f"columns: {', '.join(map(repr, strange))}: neither a quasi-identifier nor a sensitive column of "

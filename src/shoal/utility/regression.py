@@ -39,14 +39,17 @@ def regressions(pair: Pair, targets: Sequence[str]) -> dict[str, Any]:
     """Compute the same on tables that were already read."""
     by_name = {column.name: column for column in pair.columns}
     explaining = [column for column in pair.columns if column.name not in targets and _usable(column)]
-    found: dict[str, Any] = {}
+    by_target: dict[str, Any] = {}
     for name in targets:
         terms = _regression(by_name[name], explaining)
         if terms:
-            found[name] = {"coefficients": terms, "median_error": float(np.median([term["error"] for term in terms]))}
-    errors = [term["error"] for each in found.values() for term in each["coefficients"]]
+            by_target[name] = {
+                "coefficients": terms,
+                "median_error": float(np.median([term["error"] for term in terms])),
+            }
+    errors = [term["error"] for fit in by_target.values() for term in fit["coefficients"]]
     return {
-        "targets": found,
+        "targets": by_target,
         "median_error": float(np.median(errors)) if errors else None,
         "left_out": [column.name for column in pair.columns if column.name not in targets and not _usable(column)],
     }

@@ -29,10 +29,10 @@ def statistics_kept(
     original: Data, release: Data | Released, policy: PolicySource, *, columns: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return means, variances, correlations and contingency tables, before and after, and how far they differ."""
-    return kept(Pair.of(original, release, policy_of(policy), columns))
+    return kept_statistics(Pair.of(original, release, policy_of(policy), columns))
 
 
-def kept(pair: Pair) -> dict[str, Any]:
+def kept_statistics(pair: Pair) -> dict[str, Any]:
     """Compute the same on tables that were already read."""
     numbers = [column for column in pair.columns if column.numbers is not None]
     return {
@@ -89,7 +89,7 @@ def _marginal(column: ColumnPair) -> float:
 
 def _tables(pair: Pair) -> dict[str, Any]:
     """Return the total variation of every table of two columns."""
-    found: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
     left_out = []
     for a, b in combinations(pair.columns, 2):
         if a.n_leaves * b.n_leaves > LARGEST_TABLE:
@@ -97,10 +97,10 @@ def _tables(pair: Pair) -> dict[str, Any]:
             continue
         before = _table(a.original, b.original, (a.n_leaves, b.n_leaves))
         texts = _table(a.released, b.released, (len(a.texts), len(b.texts)))
-        apart = before.toarray() - (a.masses.T @ texts @ b.masses).toarray()
-        found.append({"columns": [a.name, b.name], "distance": float(np.abs(apart).sum() / 2)})
-    distances = [table["distance"] for table in found]
-    return {"pairs": found, "mean": float(np.mean(distances)) if distances else None, "left_out": left_out}
+        difference = before.toarray() - (a.masses.T @ texts @ b.masses).toarray()
+        pairs.append({"columns": [a.name, b.name], "distance": float(np.abs(difference).sum() / 2)})
+    distances = [table["distance"] for table in pairs]
+    return {"pairs": pairs, "mean": float(np.mean(distances)) if distances else None, "left_out": left_out}
 
 
 def _table(x: Any, y: Any, shape: tuple[int, int]) -> Any:
@@ -119,18 +119,18 @@ def divergence(pair: Pair) -> float | None:
         return None
     dropped = max(0, pair.n_original - pair.n_released)
     uniform = dropped / math.prod(column.n_leaves for column in pair.columns)
-    told = np.empty(len(tuples))
+    estimated = np.empty(len(tuples))
     step = max(1, BLOCK // len(released))
     masses = [column.masses.tocsc() for column in pair.columns]
     for begin in range(0, len(tuples), step):
         block = tuples[begin : begin + step]
         likely = np.ones((len(block), len(released)))
         for j, mass in enumerate(masses):
-            leaves, place = np.unique(block[:, j], return_inverse=True)
-            likely *= mass[:, leaves].toarray().T[:, released[:, j]][place]
-        told[begin : begin + step] = likely @ sizes
-    told = (told + uniform) / (pair.n_released + dropped)
+            leaves, leaf_index = np.unique(block[:, j], return_inverse=True)
+            likely *= mass[:, leaves].toarray().T[:, released[:, j]][leaf_index]
+        estimated[begin : begin + step] = likely @ sizes
+    estimated = (estimated + uniform) / (pair.n_released + dropped)
     shares = counts / counts.sum()
-    if (told == 0).any():
+    if (estimated == 0).any():
         return math.inf
-    return max(0.0, float((shares * np.log(shares / told)).sum()))
+    return max(0.0, float((shares * np.log(shares / estimated)).sum()))

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from examples import THOROUGH, tables
-from shoal.dp.asking import _AskedOf, _opened
-from shoal.dp.asks import Ask, ContributionsAsk
 from shoal.dp.counting import ExactStatistics, counted_exactly
 from shoal.dp.quantiles import with_blocks
+from shoal.dp.query import _opened, _QueryRequest
+from shoal.dp.statistics import ContributionsStatistic, Statistic
 
 ASKED: dict[str, Any] = {
     "count": True,
@@ -57,12 +57,12 @@ def drawn(numbers: range) -> list[Record]:
     return found
 
 
-def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Ask], ExactStatistics]:
+def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Statistic], ExactStatistics]:
     kinds = {"t": pa.string(), "who": pa.string(), "g": pa.string(), "x": pa.string(), "y": pa.float64()}
     columns = zip(*records, strict=True)
     table = pa.table({name: pa.array(c, kind) for (name, kind), c in zip(kinds.items(), columns, strict=True)})
     asked = ASKED | {"by": by, "contributions": contributions}
-    prepared = _opened(table, "epsilon=1,delta=1e-9", None, _AskedOf(**asked))
+    prepared = _opened(table, "epsilon=1,delta=1e-9", None, _QueryRequest(**asked))
     asks = [one.ask for one in prepared.asks]
     return asks, counted_exactly(prepared.rows, asks, by, prepared.unit)
 
@@ -92,7 +92,7 @@ def test_no_person_changes_a_statistic_by_more_than_its_sensitivity(
         rest = [record for record in records if record[1] is None or not record[1].endswith(person)]
         _, without = counted(rest, by, contributions)
         for i, ask in enumerate(asks):
-            if isinstance(ask, ContributionsAsk):
+            if isinstance(ask, ContributionsStatistic):
                 continue
             for j, piece in enumerate(ask.pieces(contributions, grouped)):
                 one, other = by_table(whole.exact[i], j), by_table(without.exact[i], j)
@@ -193,7 +193,7 @@ def test_of_each_person_as_many_records_as_the_limit_are_kept(contributions: int
 
 
 def limited(rows: pa.Table, by: str, **asked: Any) -> Any:
-    prepared = _opened(rows, "epsilon=1,delta=1e-9", None, _AskedOf(count=True, by=[by], entity="who", **asked))
+    prepared = _opened(rows, "epsilon=1,delta=1e-9", None, _QueryRequest(count=True, by=[by], entity="who", **asked))
     return counted_exactly(prepared.rows, [one.ask for one in prepared.asks], [by], prepared.unit)
 
 
@@ -225,7 +225,7 @@ def test_what_is_kept_does_not_depend_on_the_order_of_rows(one: Any, other: Any)
 def test_a_column_may_have_any_name(name: str) -> None:
     rows = pa.table({name: ["p", "p", "q"], "x": ["1", "2", "3"]})
     asked = {"count": True, "quantile": {"x": [0.5]}, "bounds": {"x": (0, 4)}, "records_per_person": 2, "entity": name}
-    prepared = _opened(rows, "epsilon=1", None, _AskedOf(**asked))
+    prepared = _opened(rows, "epsilon=1", None, _QueryRequest(**asked))
     found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], (), prepared.unit)
     assert found.exact[0] == {(): [[2]]}
     assert found.exact[2] == {(): [[1, 1, 0]]}

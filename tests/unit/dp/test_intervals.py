@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from shoal.dp.asking import Calibrated, _answered, _AskedOf, _opened
 from shoal.dp.counting import counted_exactly
 from shoal.dp.noise import Noise
+from shoal.dp.query import Calibrated, _answered, _opened, _QueryRequest
 
 N = 2000
 CONFIDENCE = 0.9
@@ -28,7 +28,7 @@ ASKED: dict[str, Any] = {
 def asked(budget: str, **asks: Any) -> tuple[Calibrated, list[list[int]]]:
     """One query, and its exact statistics."""
     table = pa.table({"age": AGES, "ward": WARDS, "cost": COSTS})
-    prepared = _opened(table, budget, None, _AskedOf(**(ASKED | asks)))
+    prepared = _opened(table, budget, None, _QueryRequest(**(ASKED | asks)))
     (one,) = prepared.asks
     return one, counted_exactly(prepared.rows, [one.ask], (), prepared.unit).exact[0][()]
 

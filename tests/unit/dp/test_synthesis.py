@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.dp.budget import Budget
-from shoal.dp.synthesis import _Wanted
+from shoal.dp.synthesis import _SynthesisRequest
 
 
 def patients(n: int = 300) -> pa.Table:
@@ -64,7 +64,7 @@ def test_values_that_are_not_listed_are_left_out_and_a_listed_null_is_kept() -> 
 def test_what_is_spent_is_what_the_plan_says(budget: str, pairs: Any, tmp_path: Path) -> None:
     given = Budget.of(budget)
     ledger = shoal.Ledger(tmp_path / "ledger.json", {given.loss: 2})
-    prepared = _Wanted(**KNOWN, pairs=pairs).prepared(patients(), given, ledger)
+    prepared = _SynthesisRequest(**KNOWN, pairs=pairs).prepared(patients(), given, ledger)
     assert given.amount * (1 - Budget.of("rho=1e-9").amount) <= sum(prepared.costs) <= given.amount
     plan = prepared.plan()
     assert plan.cost == given

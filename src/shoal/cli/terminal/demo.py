@@ -10,7 +10,7 @@ from shoal.cli.terminal.releases import WRITTEN
 from shoal.cli.terminal.verdicts import PUBLICATION_STYLES
 from shoal.demo.linkage import Linkage
 from shoal.demo.run import ANALYSIS, ANALYSIS_FILE, CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
-from shoal.report.essentials import gone
+from shoal.report.essentials import suppression_sentence
 from shoal.report.fates import shortened_label
 from shoal.text.figures import format_count, format_number
 
@@ -35,7 +35,9 @@ def show_demo(result: Demo, folder: Path) -> None:
     console.print()
     for name, release in (("For tables", result.release), ("For analysis", result.analysis)):
         kind = "one level per column" if release is result.release else "each class has its own labels and sets"
-        console.print(text(f"{name}: {kind}; {gone(release)[:1].lower()}{gone(release)[1:]}"))
+        console.print(
+            text(f"{name}: {kind}; {suppression_sentence(release)[:1].lower()}{suppression_sentence(release)[1:]}")
+        )
         console.print(text(release.headline, style=PUBLICATION_STYLES[release.publication]))
     findings = format_count(len(result.certificate["findings"]), "finding")
     console.print(text(f"{findings} to read: in {folder / CERTIFICATE} and in the report."))

@@ -49,8 +49,10 @@ class HideableCells:
         costs = costs.copy()
         for j, h in enumerate(problem.table.hierarchies):
             # The text of the top is always a star: values without an entry have it on every level.
-            shown = np.array([code if label != h.top else h.cardinality(0) for code, label in enumerate(h.labels[0])])
-            codes[:, j] = shown[h.table[0][problem.table.codes[:, j]]]
+            leaf_codes = np.array(
+                [code if label != h.top else h.cardinality(0) for code, label in enumerate(h.labels[0])]
+            )
+            codes[:, j] = leaf_codes[h.table[0][problem.table.codes[:, j]]]
             costs[codes[:, j] == h.cardinality(0), j] = 0
         return cls(problem, codes, costs, problem.table.counts)
 
@@ -64,8 +66,12 @@ class HideableCells:
     @cached_property
     def patterns(self) -> list[Pattern]:
         """The cheapest patterns in ascending order; the last one always hides everything."""
-        found = list(cheapest(self.counts @ self.costs, PATTERNS))
-        return found if found[-1].all() else [*found, np.ones(len(found[0]), np.bool_)]
+        cheapest_patterns = list(cheapest(self.counts @ self.costs, PATTERNS))
+        return (
+            cheapest_patterns
+            if cheapest_patterns[-1].all()
+            else [*cheapest_patterns, np.ones(len(cheapest_patterns[0]), np.bool_)]
+        )
 
     def cost(self, pattern: Pattern) -> Floats:
         """Return the cost of the pattern for a record of each row."""
@@ -110,13 +116,13 @@ class HideableCells:
         return np.asarray(passes)
 
 
-def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
+def cheapest(weights: Floats, max_patterns: int) -> Iterator[Pattern]:
     """Yield sets of columns by the sum of their weights, the empty set first."""
     order = np.argsort(weights, kind="stable")
     ranked = weights[order].tolist()
     yield np.zeros(len(ranked), np.bool_)
     heap: list[tuple[float, tuple[int, ...]]] = [(ranked[0], (0,))]
-    for _ in range(most - 1):
+    for _ in range(max_patterns - 1):
         if not heap:
             return
         weight, chosen = heapq.heappop(heap)
@@ -131,24 +137,24 @@ def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
 
 def bound(cells: HideableCells) -> float:
     """Return a lower bound on the cost: every record at its cheapest pattern with a group that could pass."""
-    least = left_out(cells)
+    lower_bounds = left_out(cells)
     for first in range(0, len(cells.patterns), TOGETHER):
-        some = cells.patterns[first : first + TOGETHER]
-        parts = done_in_parts(partial(_least_costs, cells, least), [some[::2], some[1::2]])
-        least = np.minimum(*parts)
-    return float(cells.counts @ least)
+        batch = cells.patterns[first : first + TOGETHER]
+        parts = done_in_parts(partial(_least_costs, cells, lower_bounds), [batch[::2], batch[1::2]])
+        lower_bounds = np.minimum(*parts)
+    return float(cells.counts @ lower_bounds)
 
 
-def _least_costs(cells: HideableCells, least: Floats, patterns: list[Pattern]) -> Floats:
-    """Return what each row costs at the least, given the ``least`` cost under other patterns."""
+def _least_costs(cells: HideableCells, lower_bounds: Floats, patterns: list[Pattern]) -> Floats:
+    """Return what each row costs at the least, given the ``lower_bounds`` cost under other patterns."""
     rows = np.arange(len(cells.counts))
     for pattern in patterns:
         cost = cells.cost(pattern)
-        if (cost < least).any():
+        if (cost < lower_bounds).any():
             class_of, n_classes = cells.groups(pattern, rows)
             reach = cells.within_reach(rows, class_of, n_classes)[class_of]
-            least = np.where(reach, np.minimum(least, cost), least)
-    return least
+            lower_bounds = np.where(reach, np.minimum(lower_bounds, cost), lower_bounds)
+    return lower_bounds
 
 
 def left_out(cells: HideableCells) -> Floats:
@@ -166,18 +172,18 @@ def partition_and_bound(cells: HideableCells) -> tuple[Partition | None, float]:
     n_rows = len(cells.counts)
     if not cells.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
         return None, 0.0
-    least = bound(cells)
+    lower_bound = bound(cells)
     best = covered(cells)
-    if cells.k is None or cost_of(cells, best) <= least + 1e-9 or cells.problem.out_of_time:
-        return best, least
-    solved, more = (None, 0.0)
+    if cells.k is None or cost_of(cells, best) <= lower_bound + 1e-9 or cells.problem.out_of_time:
+        return best, lower_bound
+    solved, exact_bound = (None, 0.0)
     if len(cells.patterns) == 1 << cells.codes.shape[1]:
-        solved, more = exact(cells, cells.k, cells.patterns, BRANCHES)
+        solved, exact_bound = exact(cells, cells.k, cells.patterns, BRANCHES)
     if solved is None:
         best = improve_classes(cells, cells.k, best)
     elif cost_of(cells, solved) < cost_of(cells, best):
         best = solved
-    return best, max(least, more)
+    return best, max(lower_bound, exact_bound)
 
 
 # --- greedy: the cheapest patterns first -------------------------------------------------------------------------
@@ -193,10 +199,10 @@ def covered(cells: HideableCells) -> Partition:
             break
         groups, n_groups = cells.groups(pattern, left)
         passes = cells.passes(left, groups, n_groups)
-        done = passes[groups]
-        class_of[left[done]] = n_classes + groups[done]
+        is_released = passes[groups]
+        class_of[left[is_released]] = n_classes + groups[is_released]
         n_classes += n_groups
-        left = left[~done]
+        left = left[~is_released]
         cells.problem.progress("hiding cells", i / len(cells.patterns))
     return _with_leftover(cells, Partition.of_rows(cells.problem.table, class_of), left)
 
@@ -205,10 +211,10 @@ def _with_leftover(cells: HideableCells, partition: Partition, left: NDArray[np.
     """Add the remaining rows to the cheapest class that still passes; otherwise everything becomes one class."""
     class_of = partition.class_of.copy()
     for r in left:
-        others = np.flatnonzero(class_of >= 0)
-        if not len(others):
+        assigned = np.flatnonzero(class_of >= 0)
+        if not len(assigned):
             break
-        for c in _nearest(cells, class_of, others, int(r)):
+        for c in _nearest(cells, class_of, assigned, int(r)):
             together = np.append(np.flatnonzero(class_of == c), r)
             if cells.passes(together, np.zeros(len(together), np.int64), 1)[0]:
                 class_of[r] = c
@@ -223,18 +229,18 @@ def _with_leftover(cells: HideableCells, partition: Partition, left: NDArray[np.
 TRIES = 8  # classes that are tried for a remaining row
 
 
-def _nearest(cells: HideableCells, class_of: ClassOf, others: NDArray[np.int64], r: int) -> list[int]:
+def _nearest(cells: HideableCells, class_of: ClassOf, assigned: NDArray[np.int64], r: int) -> list[int]:
     """Return the classes that are cheapest to widen to include row ``r``."""
     n_classes = int(class_of.max()) + 1
-    order = others[np.argsort(class_of[others], kind="stable")]
+    order = assigned[np.argsort(class_of[assigned], kind="stable")]
     starts = np.flatnonzero(np.diff(class_of[order], prepend=-1))
     low, high = (f.reduceat(cells.codes[order], starts, axis=0) for f in (np.minimum, np.maximum))
     spread = low != high
-    apart = spread | (low != cells.codes[r])
+    differs = spread | (low != cells.codes[r])
     weight = np.zeros((n_classes, cells.codes.shape[1]))
     np.add.at(weight, class_of[order], cells.counts[order, None] * cells.costs[order])
-    more = (weight * (apart & ~spread)).sum(axis=1) + cells.counts[r] * (apart * cells.costs[r]).sum(axis=1)
-    return [int(c) for c in np.argsort(more, kind="stable")[:TRIES]]
+    added_cost = (weight * (differs & ~spread)).sum(axis=1) + cells.counts[r] * (differs * cells.costs[r]).sum(axis=1)
+    return [int(c) for c in np.argsort(added_cost, kind="stable")[:TRIES]]
 
 
 # --- exact, where sizes decide and the table is small ------------------------------------------------------------
@@ -254,16 +260,18 @@ def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) 
     if not n_choices:
         return None, 0.0
     counts = cells.counts.astype(np.float64)
-    one, each = np.ones(n_choices), np.arange(n_choices)
+    ones, choice_numbers = np.ones(n_choices), np.arange(n_choices)
     opened = n_choices + class_of  # the variable that opens a choice's class
     n_variables = n_choices + n_classes
-    all_dealt = coo_array((one, (row, each)), (n_rows, n_variables))
+    all_dealt = coo_array((ones, (row, choice_numbers)), (n_rows, n_variables))
     enough = coo_array(
-        (np.append(one, np.full(n_classes, -float(k))), (np.append(class_of, np.arange(n_classes)),
+        (np.append(ones, np.full(n_classes, -float(k))), (np.append(class_of, np.arange(n_classes)),
          np.arange(n_variables))), (n_classes, n_variables)
     )  # fmt: skip
-    only_open = coo_array((np.append(one, -counts[row]), (np.tile(each, 2), np.append(each, opened))))
-    found = milp(
+    only_open = coo_array(
+        (np.append(ones, -counts[row]), (np.tile(choice_numbers, 2), np.append(choice_numbers, opened)))
+    )
+    solution = milp(
         np.append(cost, np.zeros(n_classes)),
         integrality=np.ones(n_variables),
         bounds=Bounds(0, np.append(counts[row], np.ones(n_classes))),
@@ -274,16 +282,16 @@ def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) 
         ],
         options={"node_limit": branches, "mip_rel_gap": 0},
     )
-    least = float(found.mip_dual_bound or 0.0)
-    if found.x is None:
-        return None, least
-    dealt = np.rint(found.x[:n_choices]).astype(np.int64)
+    lower_bound = float(solution.mip_dual_bound or 0.0)
+    if solution.x is None:
+        return None, lower_bound
+    dealt = np.rint(solution.x[:n_choices]).astype(np.int64)
     chosen = np.flatnonzero(dealt)
     numbers = np.unique(class_of[chosen], return_inverse=True)[1]
     # The solver works in floats, within tolerances: its result is used only if it adds up in whole records.
     whole = np.array_equal(sum_by_class(dealt, row, n_rows), cells.counts) and (dealt >= 0).all()
     large = (sum_by_class(dealt[chosen], numbers, int(numbers.max(initial=-1)) + 1) >= k).all()
-    return (Partition(row[chosen], dealt[chosen], numbers) if whole and large else None), least
+    return (Partition(row[chosen], dealt[chosen], numbers) if whole and large else None), lower_bound
 
 
 def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.int64], ClassOf, Floats]:
@@ -324,21 +332,21 @@ def improve_classes(cells: HideableCells, k: int, partition: Partition) -> Parti
             break
         chosen = _around(cells, partition, int(rng.choice(costly)), rng)
         inside = chosen[partition.class_of]
-        rows, place = np.unique(partition.row[inside], return_inverse=True)
-        counts = np.bincount(place, weights=partition.counts[inside]).astype(np.int64)
-        few = replace(cells, codes=cells.codes[rows], costs=cells.costs[rows], counts=counts)
+        rows, row_of = np.unique(partition.row[inside], return_inverse=True)
+        counts = np.bincount(row_of, weights=partition.counts[inside]).astype(np.int64)
+        subproblem = replace(cells, codes=cells.codes[rows], costs=cells.costs[rows], counts=counts)
         hidden = spread[partition.class_of[inside]]
-        solved, _ = exact(few, k, _pairwise(few.codes, hidden), BRANCHES // 10)
+        solved, _ = exact(subproblem, k, _pairwise(subproblem.codes, hidden), BRANCHES // 10)
         before = (partition.counts[inside] * (hidden * cells.costs[partition.row[inside]]).sum(axis=1)).sum()
         # Equal costs are accepted too: they can lead to further improvements.
-        if solved is not None and cost_of(few, solved) <= before + 1e-9:
+        if solved is not None and cost_of(subproblem, solved) <= before + 1e-9:
             number = np.cumsum(~chosen) - 1  # of the classes that stay; the new ones follow
             partition = Partition(
                 np.append(partition.row[~inside], rows[solved.row]),
                 np.append(partition.counts[~inside], solved.counts),
                 np.append(number[partition.class_of[~inside]], solved.class_of + int((~chosen).sum())),
             )
-            spread = np.concatenate([spread[~chosen], _spread(few, solved)])
+            spread = np.concatenate([spread[~chosen], _spread(subproblem, solved)])
         cells.problem.progress("hiding fewer cells", (i + 1) / ROUNDS)
     return partition
 
@@ -351,13 +359,13 @@ def _pairwise(codes: Codes, spread: NDArray[np.bool_]) -> list[Pattern]:
 
 def _around(cells: HideableCells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Return which classes are nearest to one part, few enough to solve together; ties are broken at random."""
-    apart = cells.codes[partition.row] != cells.codes[partition.row[part]]
-    distance = (apart * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
+    differs = cells.codes[partition.row] != cells.codes[partition.row[part]]
+    distance = (differs * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
     distance[part] = -1
     sizes = np.bincount(partition.class_of)
     chosen = np.zeros(len(sizes), np.bool_)
     room = AROUND
-    for c in partition.class_of[_least(distance, 4 * AROUND)].tolist():
+    for c in partition.class_of[_smallest_distances(distance, 4 * AROUND)].tolist():
         if not chosen[c]:
             room -= sizes[c]
             if room < 0:
@@ -366,7 +374,7 @@ def _around(cells: HideableCells, partition: Partition, part: int, rng: np.rando
     return chosen
 
 
-def _least(values: Floats, m: int) -> NDArray[np.int64]:
+def _smallest_distances(values: Floats, m: int) -> NDArray[np.int64]:
     """Return the places of the ``m`` least values in a stable order, without sorting the others."""
     if len(values) <= m:
         return np.argsort(values, kind="stable")

@@ -34,9 +34,9 @@ class Partition:
     @classmethod
     def of_rows(cls, table: FrequencyTable, class_of: ClassOf) -> Partition:
         """Build a partition with each row in one class; class numbers may be any nonnegative numbers."""
-        kept = class_of >= 0
+        is_kept = class_of >= 0
         numbered = np.full(len(class_of), SUPPRESSED, np.int64)
-        numbered[kept] = np.unique(class_of[kept], return_inverse=True)[1]
+        numbered[is_kept] = np.unique(class_of[is_kept], return_inverse=True)[1]
         return cls(np.arange(len(class_of)), table.counts, numbered)
 
     @property
@@ -51,14 +51,18 @@ class Partition:
 
     def classes(self, table: FrequencyTable) -> FrequencyTable:
         """Return the released classes as the models see them."""
-        kept = self.class_of >= 0
-        return class_table(table, self.row[kept], self.counts[kept], self.class_of[kept], self.n_classes)
+        is_kept = self.class_of >= 0
+        return class_table(table, self.row[is_kept], self.counts[is_kept], self.class_of[is_kept], self.n_classes)
 
     def stars(self, table: FrequencyTable) -> FrequencyTable:
         """Return the suppressed records as one class, as they appear if they stay in the release."""
-        gone = self.class_of < 0
+        is_suppressed = self.class_of < 0
         return class_table(
-            table, self.row[gone], self.counts[gone], np.zeros(int(gone.sum()), np.int64), int(gone.any())
+            table,
+            self.row[is_suppressed],
+            self.counts[is_suppressed],
+            np.zeros(int(is_suppressed.sum()), np.int64),
+            int(is_suppressed.any()),
         )
 
 
@@ -148,8 +152,8 @@ def recoding_of_partition(
     of the time.
     """
     table = problem.table
-    kept = np.flatnonzero(partition.class_of >= 0)
-    order = kept[np.argsort(partition.class_of[kept], kind="stable")]
+    kept_parts = np.flatnonzero(partition.class_of >= 0)
+    order = kept_parts[np.argsort(partition.class_of[kept_parts], kind="stable")]
     starts = np.flatnonzero(np.diff(partition.class_of[order], prepend=-1))
     values: list[Values] = []
     codes = np.zeros((len(partition.row), len(table.columns)), np.int32)
@@ -201,12 +205,12 @@ def released(problem: Problem, answer: Recoding) -> FrequencyTable:
         empty = [number for number, label in enumerate(values.labels) if label is None]
         codes[np.isin(codes[:, j], empty), j] = empty[0] if empty else 0
         nulls.append(empty[0] if empty else None)
-    kept = np.flatnonzero(~parts.suppressed)
-    class_of, firsts = group(packed(codes[kept]))
+    kept_parts = np.flatnonzero(~parts.suppressed)
+    class_of, firsts = group(packed(codes[kept_parts]))
     numbers = np.full(len(parts.row), len(firsts), np.int64)
-    numbers[kept] = class_of
-    of_classes = codes[kept][firsts]
-    rows = kept
+    numbers[kept_parts] = class_of
+    of_classes = codes[kept_parts][firsts]
+    rows = kept_parts
     if problem.keep_suppressed and parts.suppressed.any():
         rows = np.arange(len(parts.row))
         stars = [len(values.labels) for values in answer.released]  # no label has this number

@@ -63,17 +63,17 @@ def clusters(problem: Problem, space: Space) -> Iterator[Partition]:
             continue
 
 
-def _sizes(shares: Floats, least: int, t: float, n_records: int) -> list[int]:
+def _sizes(shares: Floats, min_size: int, t: float, n_records: int) -> list[int]:
     """Return the class sizes worth trying: each can be closer to the table than all smaller ones."""
-    found: list[int] = []
+    sizes: list[int] = []
     nearest = ROOM * t
-    for size in range(least, min(LARGEST, n_records // 2) + 1):
-        if found and size > 3 * found[0]:
+    for size in range(min_size, min(LARGEST, n_records // 2) + 1):
+        if sizes and size > 3 * sizes[0]:
             break
         if (near := least_variation(shares, size)) <= nearest:
-            found.append(size)
+            sizes.append(size)
             nearest = near
-    return found[-SIZES:]
+    return sizes[-SIZES:]
 
 
 def least_variation(shares: Floats, size: int) -> float:
@@ -86,10 +86,10 @@ def least_variation(shares: Floats, size: int) -> float:
 
 def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Floats, size: int, t: float) -> Partition:
     (places,) = space.orders(np.random.default_rng(problem.terms.seed), 1)
-    place = np.empty(len(places), np.int64)
-    place[places] = np.arange(len(places))
+    position = np.empty(len(places), np.int64)
+    position[places] = np.arange(len(places))
     tuple_of = space.tuple_of_row[row]
-    order = np.argsort(place[tuple_of], kind="stable")
+    order = np.argsort(position[tuple_of], kind="stable")
     boxes = space.boxes(space.weights(None))
     class_of = np.full(len(row), LOOSE, np.int64)
     left_at = np.zeros(len(row), np.int64)  # the number of classes when a record found none
@@ -128,43 +128,43 @@ class _Fill(NamedTuple):
 
 
 @compiled
-def _gather(of: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, until: int) -> tuple[int, int]:
+def _gather(boxes: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, until: int) -> tuple[int, int]:
     """Fill classes from place ``first`` of the queue; return where the next one begins and the number of classes."""
     order, following, tuple_of, kinds, class_of, left_at = queue
     room, over, price, size, window = fill
     n = order.shape[0]
-    box = np.empty((1, of.codes.shape[1]), np.uint32)
-    crowd, known = np.empty(window, np.int64), np.empty(window)
-    have, chosen = np.zeros(room.shape[0]), np.empty(size, np.int64)
+    box = np.empty((1, boxes.codes.shape[1]), np.uint32)
+    crowd, cost_of = np.empty(window, np.int64), np.empty(window)
+    n_of_kind, chosen = np.zeros(room.shape[0]), np.empty(size, np.int64)
     while first < n and n_classes < until:
         m, at = 0, first
         while at < n and m < window:
-            crowd[m], known[m] = order[at], 0.0
+            crowd[m], cost_of[m] = order[at], 0.0
             m += 1
             at = following[at]
-        have[:] = 0.0
-        used, n_in, best = 0.0, 0, 0
+        n_of_kind[:] = 0.0
+        budget_used, n_in, best = 0.0, 0, 0
         while best >= 0:
             a = crowd[best]
-            known[best] = FAR
-            used += min(1.0, max(0.0, have[kinds[a]] + 1 - room[kinds[a]]))
-            have[kinds[a]] += 1
-            widen(of, box, 0, tuple_of[a], n_in == 0)
+            cost_of[best] = FAR
+            budget_used += min(1.0, max(0.0, n_of_kind[kinds[a]] + 1 - room[kinds[a]]))
+            n_of_kind[kinds[a]] += 1
+            widen(boxes, box, 0, tuple_of[a], n_in == 0)
             chosen[n_in] = a
             n_in += 1
-            best, least = -1, FAR
+            best, best_cost = -1, FAR
             if n_in == size:
                 break
             for i in range(m):
                 v = kinds[crowd[i]]
-                more = min(1.0, max(0.0, have[v] + 1 - room[v]))
+                added_excess = min(1.0, max(0.0, n_of_kind[v] + 1 - room[v]))
                 # A box only grows: what it cost with this one before is a bound.
-                if used + more > over + 1e-9 or known[i] + price * more >= least:
+                if budget_used + added_excess > over + 1e-9 or cost_of[i] + price * added_excess >= best_cost:
                     continue
-                most = least - price * more
-                known[i] = wider(of, box, 0, tuple_of[crowd[i]], most)
-                if known[i] < most:
-                    best, least = i, known[i] + price * more
+                max_cost = best_cost - price * added_excess
+                cost_of[i] = wider(boxes, box, 0, tuple_of[crowd[i]], max_cost)
+                if cost_of[i] < max_cost:
+                    best, best_cost = i, cost_of[i] + price * added_excess
         if n_in == size:
             for i in range(size):
                 class_of[chosen[i]] = n_classes
@@ -195,43 +195,45 @@ def _join(
 ) -> None:
     """Let records without a class join a class that still passes, cheapest first, one per class at a time."""
     loose = np.flatnonzero(class_of == LOOSE)
-    kept = np.flatnonzero(class_of != LOOSE)
-    kept = kept[np.argsort(class_of[kept], kind="stable")]
-    asked, costs = _cheapest(boxes, tuple_of[kept], class_of[kept], n_classes, tuple_of[loose], left_at[loose])
+    assigned = np.flatnonzero(class_of != LOOSE)
+    assigned = assigned[np.argsort(class_of[assigned], kind="stable")]
+    candidates, costs = _cheapest(
+        boxes, tuple_of[assigned], class_of[assigned], n_classes, tuple_of[loose], left_at[loose]
+    )
     for i in range(TRIES):
-        waiting = np.flatnonzero((class_of[loose] == LOOSE) & (asked[:, i] >= 0))
+        waiting = np.flatnonzero((class_of[loose] == LOOSE) & (candidates[:, i] >= 0))
         if not len(waiting) or problem.out_of_time:
             return
         waiting = waiting[np.argsort(costs[waiting, i], kind="stable")]
-        target, firsts = np.unique(asked[waiting, i], return_index=True)
+        target, firsts = np.unique(candidates[waiting, i], return_index=True)
         asking = loose[waiting[firsts]]
         class_of[asking] = target
         number = np.full(n_classes + 1, -1, np.int64)
         number[target] = np.arange(len(target))
-        there = np.flatnonzero(number[class_of] >= 0)
+        members = np.flatnonzero(number[class_of] >= 0)
         classes = class_table(
-            problem.table, row[there], np.ones(len(there), np.int64), number[class_of[there]], len(target)
+            problem.table, row[members], np.ones(len(members), np.int64), number[class_of[members]], len(target)
         )
         class_of[asking[~passing(problem, classes)]] = LOOSE
 
 
 @compiled
 def _cheapest(
-    of: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
+    boxes: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
 ) -> tuple[Ints, Floats]:
     """For each unassigned tuple, return the nearby classes cheapest to join and the cost of a record there."""
-    box = np.zeros((n_classes, of.codes.shape[1]), np.uint32)
+    box = np.zeros((n_classes, boxes.codes.shape[1]), np.uint32)
     for i in range(tuples.shape[0]):
-        widen(of, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])
-    asked, costs = np.full((loose.shape[0], TRIES), -1, np.int64), np.full((loose.shape[0], TRIES), FAR)
+        widen(boxes, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])
+    candidates, costs = np.full((loose.shape[0], TRIES), -1, np.int64), np.full((loose.shape[0], TRIES), FAR)
     for i in range(loose.shape[0]):
         for c in range(max(0, left_at[i] - AROUND), min(n_classes, left_at[i] + AROUND)):
-            d = wider(of, box, c, loose[i], costs[i, TRIES - 1])
+            d = wider(boxes, box, c, loose[i], costs[i, TRIES - 1])
             if d >= costs[i, TRIES - 1]:
                 continue
             y = TRIES - 1
             while y > 0 and costs[i, y - 1] > d:
-                costs[i, y], asked[i, y] = costs[i, y - 1], asked[i, y - 1]
+                costs[i, y], candidates[i, y] = costs[i, y - 1], candidates[i, y - 1]
                 y -= 1
-            costs[i, y], asked[i, y] = d, c
-    return asked, costs
+            costs[i, y], candidates[i, y] = d, c
+    return candidates, costs

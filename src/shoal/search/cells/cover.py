@@ -50,8 +50,8 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
 
 SUBSETS = 100_000  # sets tried, for at most FEW records; beyond that, balls are used
-FEW = 64
-KNOWN = 200  # neighbours kept per tuple, but at most 4k and at least 2k: a ball has up to 2k−1 records
+MAX_RECORDS_FOR_SUBSETS = 64
+MAX_NEIGHBOURS = 200  # neighbours kept per tuple, but at most 4k and at least 2k: a ball has up to 2k−1 records
 
 
 def cover(problem: Problem) -> Recoding:
@@ -62,10 +62,10 @@ def cover(problem: Problem) -> Recoding:
     require_crowd(hidden, k)
     metric = Metric(hidden)
     neighbours = Neighbours.of(metric, k, width(metric, k))
-    few = hidden.table.n_records <= FEW and n_subsets(hidden.table.n_records, k) <= SUBSETS
-    start = metric.partition(by_subsets(metric, k) if few else Balls(neighbours).classes())
+    is_small = hidden.table.n_records <= MAX_RECORDS_FOR_SUBSETS and n_subsets(hidden.table.n_records, k) <= SUBSETS
+    start = metric.partition(by_subsets(metric, k) if is_small else Balls(neighbours).classes())
     partition = merged(metric, start)
-    factor = (2 * k - 1) ** 2 / (2 * k if few else k) * sum(1 / i for i in range(1, 2 * k))
+    factor = (2 * k - 1) ** 2 / (2 * k if is_small else k) * sum(1 / i for i in range(1, 2 * k))
     answer = recoding_of_partition(
         hidden,
         partition,
@@ -92,22 +92,22 @@ def n_subsets(n: int, k: int) -> int:
 def by_subsets(metric: Metric, k: int) -> list[Piece]:
     """Choose greedily among all sets of k to 2k−1 records; among ties the first, smaller sets before larger ones."""
     tuple_of = np.repeat(np.arange(metric.n), metric.counts)
-    apart = metric.matrix()[np.ix_(tuple_of, tuple_of)]
+    distances = metric.matrix()[np.ix_(tuple_of, tuple_of)]
     n = len(tuple_of)
     sets = [np.array(list(combinations(range(n), s))) for s in range(k, min(2 * k - 1, n) + 1)]
-    diameters = np.concatenate([_diameters(of, apart) for of in sets])
-    within = np.concatenate([_members(of, n) for of in sets])
+    diameters = np.concatenate([_diameters(subsets, distances) for subsets in sets])
+    membership = np.concatenate([_members(subsets, n) for subsets in sets])
     chosen = []
     uncovered = np.ones(n, np.float32)  # counts of so few are exact, and the product is fast
     while uncovered.any():
-        new = within @ uncovered
+        new = membership @ uncovered
         with np.errstate(divide="ignore", invalid="ignore"):
             prices = np.where(new > 0, diameters / new, np.inf)
         # Among equally cheap sets, take the one that covers the most; if the price is 0, all its records are free.
         best = np.flatnonzero(prices == prices.min())
         best = best[new[best].argmax()]
-        chosen.append(set(np.flatnonzero(within[best]).tolist()))
-        uncovered[within[best] > 0] = 0
+        chosen.append(set(np.flatnonzero(membership[best]).tolist()))
+        uncovered[membership[best] > 0] = 0
     classes = []
     for records in reduced(chosen, k):
         piece: Piece = defaultdict(int)
@@ -117,35 +117,35 @@ def by_subsets(metric: Metric, k: int) -> list[Piece]:
     return classes
 
 
-def _diameters(sets: NDArray[np.int64], apart: Floats) -> Floats:
+def _diameters(sets: NDArray[np.int64], distances: Floats) -> Floats:
     out = np.zeros(len(sets))
     for a, b in combinations(sets.T, 2):
-        np.maximum(out, apart[a, b], out=out)
+        np.maximum(out, distances[a, b], out=out)
     return out
 
 
 def _members(sets: NDArray[np.int64], n: int) -> NDArray[np.float32]:
-    within = np.zeros((len(sets), n), np.float32)
-    np.put_along_axis(within, sets, 1, axis=1)
-    return within
+    membership = np.zeros((len(sets), n), np.float32)
+    np.put_along_axis(membership, sets, 1, axis=1)
+    return membership
 
 
 def reduced(sets: list[set[int]], k: int) -> list[set[int]]:
     """Turn a cover by sets of k to 2k−1 records into a partition into such sets, without a larger sum of diameters."""
     classes: list[set[int]] = []
     for records in sets:
-        own = set(records)
+        members = set(records)
         for other in list(classes):
-            for shared in sorted(own & other):
+            for shared in sorted(members & other):
                 if len(other) > k:
                     other.remove(shared)
-                elif len(own) > k:
-                    own.remove(shared)
+                elif len(members) > k:
+                    members.remove(shared)
                 else:
                     classes.remove(other)
-                    own |= other
+                    members |= other
                     break
-        classes.append(own)
+        classes.append(members)
     return classes
 
 
@@ -154,7 +154,7 @@ def reduced(sets: list[set[int]], k: int) -> list[set[int]]:
 
 def width(metric: Metric, k: int) -> int:
     """Return the number of neighbours to keep per tuple; more of them mean fewer searches when these are covered."""
-    return min(metric.n - 1, max(2 * k, min(4 * k, KNOWN)))
+    return min(metric.n - 1, max(2 * k, min(4 * k, MAX_NEIGHBOURS)))
 
 
 class Balls:
@@ -193,16 +193,16 @@ class Balls:
 
     def _priced(self, i: int) -> tuple[float, int, int]:
         """Return the smallest radius per new record of a ball around tuple ``i``, and minus its most new records."""
-        most = 2 * self.k - 1
+        max_size = 2 * self.k - 1
         while True:
             tuples, costs = self.tuples[i], self.costs[i]
             met = self.left[i] + np.cumsum(self.left[tuples])
-            new = np.minimum(np.concatenate([self.left[i : i + 1], met]), most)
+            new = np.minimum(np.concatenate([self.left[i : i + 1], met]), max_size)
             prices = np.maximum(np.concatenate([[0.0], costs]), self.crowd[i]) / new
             best = len(prices) - 1 - int(prices[::-1].argmin())
             # Tuples that are not listed are no nearer than the last listed one: stop once they cannot be cheaper.
-            complete = len(tuples) < self.width or self.width == self.metric.n - 1 or new[-1] == most
-            if complete or prices[best] < max(costs[-1], self.crowd[i]) / most:
+            complete = len(tuples) < self.width or self.width == self.metric.n - 1 or new[-1] == max_size
+            if complete or prices[best] < max(costs[-1], self.crowd[i]) / max_size:
                 return float(prices[best]), -int(new[best]), i
             self.tuples[i], self.costs[i] = self._nearest(i, self.left == 0, self.width)
 
@@ -218,11 +218,11 @@ class Balls:
         ball: Piece = {}
         radius = self.crowd[i]
         for t, cost in zip([i, *self.tuples[i].tolist()], [0.0, *self.costs[i].tolist()], strict=True):
-            if taken := min(int(self.left[t]), new - n_records_in(ball)):
-                ball[t] = taken
+            if n_taken := min(int(self.left[t]), new - n_records_in(ball)):
+                ball[t] = n_taken
                 radius = max(radius, cost)
-        for t, taken in ball.items():
-            self.left[t] -= taken
+        for t, n_taken in ball.items():
+            self.left[t] -= n_taken
         if n_records_in(ball) >= self.k:
             self._add(ball)
             return
@@ -239,10 +239,10 @@ class Balls:
     def _lend(self, ball: Piece, at: int, t: int) -> None:
         """Move records of tuple ``t`` from a class with more than k records to the ball, which has fewer."""
         piece = self.pieces[at]
-        taken = min(self.k - n_records_in(ball), n_records_in(piece) - self.k, piece[t])
-        if taken > 0:
-            ball[t] = ball.get(t, 0) + taken
-            piece[t] -= taken
+        n_taken = min(self.k - n_records_in(ball), n_records_in(piece) - self.k, piece[t])
+        if n_taken > 0:
+            ball[t] = ball.get(t, 0) + n_taken
+            piece[t] -= n_taken
             if not piece[t]:
                 del piece[t]
                 self.classes_of[t].discard(at)

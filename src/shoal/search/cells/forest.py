@@ -43,7 +43,7 @@ from shoal.search.cells.nearest import Metric, Neighbours, Piece, n_records_in, 
 from shoal.search.cells.star_levels import levels_of, with_levels
 from shoal.search.problem import Problem
 
-KNOWN = 64  # neighbours kept per tuple; if more are needed, they are searched again
+MAX_NEIGHBOURS = 64  # neighbours kept per tuple; if more are needed, they are searched again
 
 
 def forest(problem: Problem) -> Recoding:
@@ -63,7 +63,7 @@ def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
     k = least_size(problem)
     require_crowd(problem, k)
     metric = Metric(problem)
-    neighbours = Neighbours.of(metric, k, min(k - 1, KNOWN))
+    neighbours = Neighbours.of(metric, k, min(k - 1, MAX_NEIGHBOURS))
     start = metric.partition(cut(grown(neighbours), metric.counts.tolist(), k))
     partition = merged(metric, start)
     factor = float(max(2 * k - 1, 3 * k - 5)) if partition is start else None
@@ -82,8 +82,8 @@ def claimed(claim: str, factor: float | None, neighbours: Neighbours, partition:
         return ""
     cost, bound = neighbours.metric.cost(partition), neighbours.bound
     if bound > 0:
-        seen = np.ceil(cost / bound * 1e3) / 1e3
-        factor = seen if factor is None else min(factor, seen)
+        proved_factor = np.ceil(cost / bound * 1e3) / 1e3
+        factor = proved_factor if factor is None else min(factor, proved_factor)
     elif cost == 0:
         factor = 1.0
     return "" if factor is None else claim.format(f"{factor:.4g}")
@@ -119,18 +119,18 @@ def grown(neighbours: Neighbours) -> list[int]:
     heapq.heapify(edges)
     n_edges = len(edges)
     while edges:
-        _, i, to = heapq.heappop(edges)
+        _, i, target = heapq.heappop(edges)
         if sizes[tree[i]] >= k:
             continue
-        if tree[to] == tree[i]:
+        if tree[target] == tree[i]:
             heapq.heappush(edges, next_edge(i))
             continue
-        parent[i] = to
-        less, more = sorted((tree[i], tree[to]), key=lambda t: len(members[t]))
+        parent[i] = target
+        less, larger = sorted((tree[i], tree[target]), key=lambda t: len(members[t]))
         for other in members[less]:
-            tree[other] = more
-        members[more] += members[less]
-        sizes[more] += sizes[less]
+            tree[other] = larger
+        members[larger] += members[less]
+        sizes[larger] += sizes[less]
         members[less] = []
         if len(edges) % 1024 == 0:
             metric.problem.progress("growing trees", 1 - len(edges) / n_edges)
@@ -178,16 +178,16 @@ def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
 def _leaves_first(parent: list[int]) -> list[int]:
     """Order the vertices so that each comes after those whose edges lead to it."""
     waiting = [0] * len(parent)
-    for to in parent:
-        if to >= 0:
-            waiting[to] += 1
+    for target in parent:
+        if target >= 0:
+            waiting[target] += 1
     order = [i for i, n in enumerate(waiting) if n == 0]
     for i in order:  # which grows
-        to = parent[i]
-        if to >= 0:
-            waiting[to] -= 1
-            if waiting[to] == 0:
-                order.append(to)
+        target = parent[i]
+        if target >= 0:
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                order.append(target)
     return order
 
 

@@ -84,12 +84,12 @@ def points(problem: Problem, records: NDArray[np.int64]) -> Points:
         leaves = problem.table.codes[records, j]
         of_leaf = _numbers(hierarchy)
         if of_leaf is not None:
-            none = np.isnan(of_leaf)[leaves]
-            known = of_leaf[leaves[~none]]
-            numbers.append(np.where(none, known.mean() if len(known) else 0.0, of_leaf[leaves]))
+            missing = np.isnan(of_leaf)[leaves]
+            present = of_leaf[leaves[~missing]]
+            numbers.append(np.where(missing, present.mean() if len(present) else 0.0, of_leaf[leaves]))
             weights.append(weight)
-            if none.any():
-                signs.append(none.astype(np.int32))
+            if missing.any():
+                signs.append(missing.astype(np.int32))
                 prices.append(weight)
             continue
         for level in range(hierarchy.height):
@@ -102,16 +102,16 @@ def _numbers(hierarchy: Hierarchy) -> Floats | None:
     """Return the number of each leaf, NaN if it has none; None for a column without an order."""
     if hierarchy.leaf_order == "numeric":
         read = [None if text is None else parse_number(text) for text in hierarchy.leaves]
-        own = np.array([np.nan if value is None else float(value) for value in read]).clip(-LARGEST, LARGEST)
+        numbers = np.array([np.nan if value is None else float(value) for value in read]).clip(-LARGEST, LARGEST)
     elif hierarchy.leaf_order == "time":
         # Their places in the order of time: how dates are written, and so how many days lie between, the policy knows.
-        own = np.arange(len(hierarchy.leaves), dtype=np.float64)
-        own[[text is None for text in hierarchy.leaves]] = np.nan
+        numbers = np.arange(len(hierarchy.leaves), dtype=np.float64)
+        numbers[[text is None for text in hierarchy.leaves]] = np.nan
     else:
         return None
     if hierarchy.uncovered is not None:
-        own[hierarchy.uncovered] = np.nan
+        numbers[hierarchy.uncovered] = np.nan
     # Leaves that level 0 joins get one number: their mean.
     codes = hierarchy.table[0].astype(np.int64)
     sizes = sum_by_class(np.ones(len(codes), np.int64), codes, hierarchy.cardinality(0))
-    return np.asarray((np.bincount(codes, own, hierarchy.cardinality(0)) / np.maximum(sizes, 1))[codes])
+    return np.asarray((np.bincount(codes, numbers, hierarchy.cardinality(0)) / np.maximum(sizes, 1))[codes])

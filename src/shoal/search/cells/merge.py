@@ -38,7 +38,7 @@ def least_size(problem: Problem) -> int:
 def require_crowd(problem: Problem, k: int) -> None:
     """Raise an error if the table has fewer than k records."""
     if problem.table.n_records < k:
-        raise _none(problem, "there are too few records")
+        raise _no_classes_error(problem, "there are too few records")
 
 
 def merged(metric: Metric, partition: Partition) -> Partition:
@@ -49,18 +49,18 @@ def merged(metric: Metric, partition: Partition) -> Partition:
         if not failing.any():
             return stage
         if fallback is None and problem.limit:
-            fallback = _without(problem, stage, failing)
+            fallback = _with_failing_suppressed(problem, stage, failing)
     if fallback is None:
-        raise _none(problem, "the whole table fails as one class")
+        raise _no_classes_error(problem, "the whole table fails as one class")
     return fallback
 
 
-def _without(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> Partition | None:
+def _with_failing_suppressed(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> Partition | None:
     """Return the partition with its failing classes suppressed, if it may be released."""
     class_of = np.where(failing[stage.class_of], SUPPRESSED, stage.class_of)
     numbered = np.full(len(class_of), SUPPRESSED, np.int64)
-    kept = class_of >= 0
-    numbered[kept] = np.unique(class_of[kept], return_inverse=True)[1]
+    is_kept = class_of >= 0
+    numbered[is_kept] = np.unique(class_of[is_kept], return_inverse=True)[1]
     tried = replace(stage, class_of=numbered)
     return tried if holds(problem, tried) else None
 
@@ -68,7 +68,9 @@ def _without(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> 
 def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, NDArray[np.bool_]]]:
     """Yield the partition and its failing classes, initially and after each round of mergers."""
     problem = metric.problem
-    known: dict[int, tuple[float, int]] = {}  # of a failing class, how much a record costs with the nearest, and which
+    nearest_of: dict[
+        int, tuple[float, int]
+    ] = {}  # of a failing class, how much a record costs with the nearest, and which
     while True:
         failing = ~passing(problem, partition.classes(problem.table))
         yield partition, failing
@@ -77,14 +79,16 @@ def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, N
         problem.progress("merging classes that fail", 1 - failing.mean())
         classes = metric.classes(partition)
         for i in np.flatnonzero(failing).tolist():
-            if i not in known:
-                known[i] = _nearest(problem, classes, i)
-        target = _pairs(known, failing)
+            if i not in nearest_of:
+                nearest_of[i] = _nearest(problem, classes, i)
+        target = _pairs(nearest_of, failing)
         numbers = np.unique(target, return_inverse=True)[1]
         # An unchanged class keeps its nearest class unless that one has changed: unions only get farther away.
-        same = np.bincount(target, minlength=len(target)) == 1
-        same &= target == np.arange(len(target))
-        known = {int(numbers[i]): (c, int(numbers[t])) for i, (c, t) in known.items() if same[i] and same[t]}
+        unchanged = np.bincount(target, minlength=len(target)) == 1
+        unchanged &= target == np.arange(len(target))
+        nearest_of = {
+            int(numbers[i]): (c, int(numbers[t])) for i, (c, t) in nearest_of.items() if unchanged[i] and unchanged[t]
+        }
         partition = replace(partition, class_of=numbers[partition.class_of])
 
 
@@ -100,23 +104,23 @@ def _nearest(problem: Problem, classes: Clustering, i: int) -> tuple[float, int]
     return float(costs[nearest]), nearest
 
 
-def _pairs(known: dict[int, tuple[float, int]], failing: NDArray[np.bool_]) -> Counts:
+def _pairs(nearest_of: dict[int, tuple[float, int]], failing: NDArray[np.bool_]) -> Counts:
     """Return the class that each class merges into; a class takes part in at most one merger per round."""
     target = np.arange(len(failing))
     met = np.zeros(len(failing), np.bool_)
-    for _, i, nearest in sorted((cost, i, nearest) for i, (cost, nearest) in known.items()):
+    for _, i, nearest in sorted((cost, i, nearest) for i, (cost, nearest) in nearest_of.items()):
         if not met[i] and not met[nearest]:
             target[max(i, nearest)] = min(i, nearest)
             met[[i, nearest]] = True
     return target
 
 
-def _none(problem: Problem, seen: str) -> InfeasibleError:
+def _no_classes_error(problem: Problem, reason: str) -> InfeasibleError:
     """Return the error, which claims no more than the top proves."""
     if problem.rules_out_below(problem.evaluate(problem.lattice.top)):
         return problem.infeasible()
     return InfeasibleError(
         f"no classes were found that satisfy {', '.join(model.asked for model in problem.asked)} "
-        f"with at most {problem.limit} of {problem.table.n_records} records suppressed: {seen}",
+        f"with at most {problem.limit} of {problem.table.n_records} records suppressed: {reason}",
         "raise max_suppression, or use algorithm 'optimal', which considers every generalization",
     )

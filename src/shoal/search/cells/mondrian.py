@@ -107,30 +107,32 @@ def _partition(problem: Problem, parting: bool, dimension: str | None = None) ->
     """Return the final regions and the number of splits tried. All open regions are split at once."""
     table = problem.table
     by = BY[dimension or problem.terms.dimension]
-    of, codes = _dimensions(problem)
+    dimensions, codes = _dimensions(problem)
     n, q = codes.shape
     now = _Open(codes, np.arange(n), table.counts, np.array([0, n]), np.zeros((1, q), np.bool_))
     sizes_decide = all(isinstance(m, KAnonymity) for m in problem.models) and table.entities is None
     closed: list[tuple[NDArray[np.int64], Counts, ClassOf]] = []
     n_splits = n_closed = n_done = 0
     while len(now.row) and not problem.out_of_time:
-        side, lent, n_sides, column = _proposals(of, now, problem.least_class_size, by, parting)
+        side, lent, n_sides, column = _proposals(dimensions, now, problem.least_class_size, by, parting)
         n_splits += int((column >= 0).sum())
         if lent.any():
             now, side = _parted(now, side, lent)
         region_of = now.region_of
-        done = n_sides[region_of] == 0
-        closed.append((now.row[done], now.counts[done], n_closed + np.cumsum(n_sides == 0)[region_of[done]] - 1))
+        is_closed = n_sides[region_of] == 0
+        closed.append(
+            (now.row[is_closed], now.counts[is_closed], n_closed + np.cumsum(n_sides == 0)[region_of[is_closed]] - 1)
+        )
         n_closed += int((n_sides == 0).sum())
-        n_done += int(now.counts[done].sum())
+        n_done += int(now.counts[is_closed].sum())
         problem.progress("splitting", n_done / table.n_records)
-        now = _split(problem, now, side, n_sides, column, ~done, sizes_decide)
+        now = _split(problem, now, side, n_sides, column, ~is_closed, sizes_decide)
     closed.append((now.row, now.counts, n_closed + now.region_of))
     row, counts, class_of = (np.concatenate(part) for part in zip(*closed, strict=True))
     return Partition(row, counts, class_of), n_splits
 
 
-def _proposals(of: Dimensions, now: _Open, least: int, by: int, parting: bool) -> Proposals:
+def _proposals(dimensions: Dimensions, now: _Open, min_records: int, by: int, parting: bool) -> Proposals:
     """Return the split to try per region, as ``proposed`` does; threads share the regions, which see nothing else."""
 
     def propose(run: tuple[int, int]) -> Proposals:
@@ -138,15 +140,22 @@ def _proposals(of: Dimensions, now: _Open, least: int, by: int, parting: bool) -
         starts = now.starts[first : last + 1]
         parts = slice(int(starts[0]), int(starts[-1]))
         return proposed(
-            of, now.codes[parts], now.counts[parts], starts - starts[0], now.tried[first:last], least, by, parting
+            dimensions,
+            now.codes[parts],
+            now.counts[parts],
+            starts - starts[0],
+            now.tried[first:last],
+            min_records,
+            by,
+            parting,
         )
 
     n_runs = min(RUNS, len(now.row) // RUN)
     if n_runs < 2:
         return propose((0, len(now.starts) - 1))
     ends = np.unique(np.searchsorted(now.starts, np.linspace(0, len(now.row), n_runs + 1)))
-    done = done_in_parts(propose, list(pairwise(ends.tolist())))
-    side, lent, n_sides, column = zip(*done, strict=True)
+    proposals = done_in_parts(propose, list(pairwise(ends.tolist())))
+    side, lent, n_sides, column = zip(*proposals, strict=True)
     return np.concatenate(side), np.concatenate(lent), np.concatenate(n_sides), np.concatenate(column)
 
 
@@ -210,10 +219,10 @@ def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> Class
         together = np.arange(len(parent))
         at = np.flatnonzero(joins)
         together[at] = at[np.searchsorted(parent[at], parent[at])]  # the first of the region that joins
-        kept, number_of = np.unique(together, return_inverse=True)
+        remaining, number_of = np.unique(together, return_inverse=True)
         changed = np.unique(number_of[at])
-        classes = classes.merged(number_of, len(kept), classes.codes[kept])
-        parent, fails = parent[kept], fails[kept]
+        classes = classes.merged(number_of, len(remaining), classes.codes[remaining])
+        parent, fails = parent[remaining], fails[remaining]
         fails[changed] = ~passing(problem, classes.taken(changed))
         side = number_of[side]
 
@@ -236,12 +245,14 @@ def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
         ends.append(len(groups) - sum(outside))
         places, begins = _places(hierarchy)[np.concatenate(groups)], _starts(groups)
         if problem.cells[j] == "set":  # a window spans positions
-            places = np.repeat(np.arange(len(groups)) / max(1, hierarchy.domain - 1), [len(of) for of in groups])
+            places = np.repeat(
+                np.arange(len(groups)) / max(1, hierarchy.domain - 1), [len(values) for values in groups]
+            )
         lower.append(np.minimum.reduceat(places, begins))
         upper.append(np.maximum.reduceat(places, begins))
         labels.append(hierarchy.table[:, firsts].ravel())
         shares.append(
-            np.concatenate([of[at[firsts]] for of, at in zip(hierarchy.shares, hierarchy.table, strict=True)])
+            np.concatenate([values[at[firsts]] for values, at in zip(hierarchy.shares, hierarchy.table, strict=True)])
         )
     return Dimensions(
         trees,
@@ -287,10 +298,10 @@ def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
     """Return the position of each leaf in 0 … 1: by its number if losses measure ranges, otherwise by leaf count."""
     if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
         numbers = leaf_numbers(hierarchy)
-        known = [n for n in numbers if n is not None]
-        least = min(known, default=Decimal(0))
-        if span := max(known, default=least) - least:
-            return np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
+        present = [n for n in numbers if n is not None]
+        lowest = min(present, default=Decimal(0))
+        if span := max(present, default=lowest) - lowest:
+            return np.array([0.0 if n is None else float((n - lowest) / span) for n in numbers])
     return np.arange(len(hierarchy.leaves)) / max(1, hierarchy.domain - 1)
 
 

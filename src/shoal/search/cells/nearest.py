@@ -27,7 +27,7 @@ Near = list[tuple[TupleNumbers, Floats]]  # neighbours of some tuples, and their
 Piece = dict[int, int]  # the number of records of each tuple
 
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
-MANY = 5_000  # tuples that are worth a second thread
+MIN_THREADED = 5_000  # tuples that are worth a second thread
 TOGETHER = 64  # tuples whose neighbours are searched together
 LOOKED_AT = 4_000_000  # tuples that one thread looks at without a stop
 WAVE = 32  # such searches between two checks of the time
@@ -76,16 +76,16 @@ class Metric:
 
     def to_value(self, j: int, code: int) -> Floats:
         """Return the cost of column ``j`` in a class of ``code`` and each of its values."""
-        known = self._all[j]
-        if known is not None:
-            return np.asarray(known[code])
+        costs_of_codes = self._all[j]
+        if costs_of_codes is not None:
+            return np.asarray(costs_of_codes[code])
         return self.between(j, np.array(code, np.int32), np.arange(self._paths[j].shape[1], dtype=np.int32))
 
     def matrix(self) -> Floats:
         """Return the distances between all pairs of tuples."""
         to_all = (
-            np.add.reduce([self.to_value(j, int(code))[self.codes[:, j]] for j, code in enumerate(of)])
-            for of in self.codes
+            np.add.reduce([self.to_value(j, int(code))[self.codes[:, j]] for j, code in enumerate(tuple_codes)])
+            for tuple_codes in self.codes
         )
         return np.array(list(to_all))
 
@@ -96,16 +96,16 @@ class Metric:
 
     def nearest_others(self, tuples: TupleNumbers, m: int) -> Near:
         """Return the same for each of some tuples, with only the tuple itself barred; threads share the tuples."""
-        size = max(1, min(TOGETHER, LOOKED_AT // self.n)) if self.n >= MANY else WAVE * TOGETHER
-        found: Near = []
+        size = max(1, min(TOGETHER, LOOKED_AT // self.n)) if self.n >= MIN_THREADED else WAVE * TOGETHER
+        neighbours: Near = []
         while True:
-            self.problem.progress("looking for nearest tuples", len(found) / max(1, len(tuples)))
-            if len(found) == len(tuples):
-                return found
-            wave = tuples[len(found) : len(found) + WAVE * min(size, TOGETHER)]
+            self.problem.progress("looking for nearest tuples", len(neighbours) / max(1, len(tuples)))
+            if len(neighbours) == len(tuples):
+                return neighbours
+            wave = tuples[len(neighbours) : len(neighbours) + WAVE * min(size, TOGETHER)]
             self._scan(len(wave))
             batches = [wave[first : first + size] for first in range(0, len(wave), size)]
-            found += chain.from_iterable(done_in_parts(partial(self._near, m=m), batches))
+            neighbours += chain.from_iterable(done_in_parts(partial(self._near, m=m), batches))
 
     def _scan(self, n_tuples: int) -> None:
         """Count scans of all tuples, unless time is over."""
@@ -120,35 +120,35 @@ class Metric:
     def _near(self, tuples: TupleNumbers, m: int) -> Near:
         """Return the nearest of each tuple but itself."""
         barred = np.zeros(self.n, np.bool_)
-        found = []
+        neighbours = []
         for i in tuples.tolist():
             barred[i] = True
-            found.append(self._scanned(i, m, barred))
+            neighbours.append(self._scanned(i, m, barred))
             barred[i] = False
-        return found
+        return neighbours
 
     def _scanned(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[TupleNumbers, Floats]:
         costs = np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order])
-        found: tuple[TupleNumbers, Floats] = _nearest(self._places, costs, barred, m)
-        return found
+        neighbours: tuple[TupleNumbers, Floats] = _nearest(self._places, costs, barred, m)
+        return neighbours
 
     def classes(self, partition: Partition) -> Clustering:
         """Return the cost of a partition's classes in each column."""
-        kept = np.flatnonzero(partition.class_of >= 0)
-        order = kept[np.argsort(partition.class_of[kept], kind="stable")]
+        kept_parts = np.flatnonzero(partition.class_of >= 0)
+        order = kept_parts[np.argsort(partition.class_of[kept_parts], kind="stable")]
         codes = self.codes[self.class_of[partition.row[order]]]
         starts = np.flatnonzero(np.diff(partition.class_of[order], prepend=-1))
         first = codes[starts]
-        of = partition.class_of[order]
+        class_of = partition.class_of[order]
         hull = np.empty((len(starts), codes.shape[1]))
         for j in range(codes.shape[1]):
-            hull[:, j] = np.maximum.reduceat(self.between(j, codes[:, j], first[of, j]), starts)
+            hull[:, j] = np.maximum.reduceat(self.between(j, codes[:, j], first[class_of, j]), starts)
         return Clustering(self, first, hull)
 
     def cost(self, partition: Partition) -> float:
         """Return the cost of all released cells, in columns of weight 1."""
-        kept = partition.class_of >= 0
-        sizes = sum_by_class(partition.counts[kept], partition.class_of[kept], partition.n_classes)
+        is_kept = partition.class_of >= 0
+        sizes = sum_by_class(partition.counts[is_kept], partition.class_of[is_kept], partition.n_classes)
         return float(sizes @ self.classes(partition).hull.sum(axis=1))
 
     def partition(self, pieces: Sequence[Piece]) -> Partition:
@@ -176,10 +176,12 @@ class Clustering:
 
     def union(self, i: int) -> Floats:
         """Return the cost per column of the union of class ``i`` with each class."""
-        both = np.maximum(self.hull, self.hull[i])
-        for j in range(both.shape[1]):
-            np.maximum(both[:, j], self.metric.to_value(j, int(self.codes[i, j]))[self.codes[:, j]], out=both[:, j])
-        return np.asarray(both)
+        union_hull = np.maximum(self.hull, self.hull[i])
+        for j in range(union_hull.shape[1]):
+            np.maximum(
+                union_hull[:, j], self.metric.to_value(j, int(self.codes[i, j]))[self.codes[:, j]], out=union_hull[:, j]
+            )
+        return np.asarray(union_hull)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +196,11 @@ class Neighbours:
     @classmethod
     def of(cls, metric: Metric, k: int, m: int) -> Neighbours:
         """Find the ``m`` nearest tuples of each."""
-        found = [(np.empty(0, np.int64), np.empty(0))] * metric.n
-        few = np.flatnonzero(metric.counts < k)
-        for i, near in zip(few.tolist(), metric.nearest_others(few, m), strict=True):
-            found[i] = near
-        return cls(metric, k, [tuples for tuples, _ in found], [costs for _, costs in found])
+        neighbours = [(np.empty(0, np.int64), np.empty(0))] * metric.n
+        rare_tuples = np.flatnonzero(metric.counts < k)
+        for i, near in zip(rare_tuples.tolist(), metric.nearest_others(rare_tuples, m), strict=True):
+            neighbours[i] = near
+        return cls(metric, k, [tuples for tuples, _ in neighbours], [costs for _, costs in neighbours])
 
     @cached_property
     def crowd(self) -> Floats:
@@ -225,27 +227,27 @@ def _nearest(
     places: NDArray[np.int32], costs: Floats, barred: NDArray[np.bool_], m: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the ``m`` rows with the smallest Σ costs[places], sorted by cost and then by number."""
-    found = np.empty(m, np.int64)
+    nearest_rows = np.empty(m, np.int64)
     at = np.empty(m, np.float64)
     n = 0
     for i in range(places.shape[0]):
         if barred[i]:
             continue
-        most = at[m - 1] if n == m else np.inf
+        max_cost = at[m - 1] if n == m else np.inf
         cost = 0.0
         for j in range(places.shape[1]):
             cost += costs[places[i, j]]
-            if cost >= most:
+            if cost >= max_cost:
                 break
-        if cost >= most:
+        if cost >= max_cost:
             continue
         p = min(n, m - 1)
         while p > 0 and at[p - 1] > cost:
-            at[p], found[p] = at[p - 1], found[p - 1]
+            at[p], nearest_rows[p] = at[p - 1], nearest_rows[p - 1]
             p -= 1
-        at[p], found[p] = cost, i
+        at[p], nearest_rows[p] = cost, i
         n = min(n + 1, m)
-    return found[:n], at[:n]
+    return nearest_rows[:n], at[:n]
 
 
 def parted(piece: Piece, i: int, n: int) -> tuple[Piece, Piece]:

@@ -108,18 +108,18 @@ class NullChoice:
         rng = np.random.default_rng(self.problem.terms.seed)
         positive = [weight for weight in self.problem.weights if weight > 0]
         unit = min(positive, default=1.0)
-        place = np.cumsum(at_risk) - 1  # of a row at risk among them
-        apart = differences(codes, np.flatnonzero(at_risk), start)
+        pair_row = np.cumsum(at_risk) - 1  # of a row at risk among them
+        row_differences = differences(codes, np.flatnonzero(at_risk), start)
         barred = ((codes == MISSING) * (np.int64(1) << np.arange(codes.shape[1]))).sum(axis=1)  # a null of the data
         best, cost = near, float(self.counts[rows] @ prices[near[rows]])
-        least = float(self.counts[rows] @ self.least()[rows])
+        lower_bound = float(self.counts[rows] @ self.least()[rows])
         hides = near.copy()
-        matched = count_matched(apart, self.counts, hides, at_risk)
+        matched = count_matched(row_differences, self.counts, hides, at_risk)
         # Rows that may choose again in all rounds; in a block, each row once with each price.
         n_turns = len(rows) if one_round else WORK // ((len(codes) + len(prices)) * len(PENALTIES))
         n_rounds = max(1, min(MOST_ROUNDS, n_turns // len(rows)))
         for i in range(n_rounds):
-            if cost <= least + 1e-9:
+            if cost <= lower_bound + 1e-9:
                 break
             for penalty in PENALTIES:
                 if self.problem.out_of_time:
@@ -129,14 +129,14 @@ class NullChoice:
                 n_several = int((hides[rows] & (hides[rows] - 1) != 0).sum())
                 spare = min(SPARE, ALL_SPARE / max(1, n_several))
                 rehide(
-                    apart, place, self.counts, self.k, prices, ties, near, barred, at_risk, hides, matched, order,
-                    penalty * unit, spare * unit,
+                    row_differences, pair_row, self.counts, self.k, prices, ties, near, barred, at_risk, hides, matched,
+                    order, penalty * unit, spare * unit,
                 )  # fmt: skip
             # What is still missing: a row that hides what it did at first counts on nobody.
             while (short := at_risk & (matched < self.k) & (hides != near)).any():
                 hides[short] = near[short]
-                matched = count_matched(apart, self.counts, hides, at_risk)
-            restore(apart, place, self.counts, self.k, prices, near, at_risk, hides, matched, rows)
+                matched = count_matched(row_differences, self.counts, hides, at_risk)
+            restore(row_differences, pair_row, self.counts, self.k, prices, near, at_risk, hides, matched, rows)
             now = float(self.counts[rows] @ prices[hides[rows]])
             if now < cost - 1e-9:
                 best, cost = hides.copy(), now
@@ -155,7 +155,7 @@ def _prices(weights: Floats) -> Floats:
 def differences(codes: Codes, rows: Masks, start: Masks) -> RowPairs:
     """Return the columns in which each of these rows differs from every row; ``FAR`` stands for all but the first."""
     n, n_columns = codes.shape
-    apart = np.zeros((len(rows), n), np.uint16)
+    row_differences = np.zeros((len(rows), n), np.uint16)
     for r in range(len(rows)):
         i = rows[r]
         for j in range(n):
@@ -165,13 +165,13 @@ def differences(codes: Codes, rows: Masks, start: Masks) -> RowPairs:
                 if a != b and a >= 0 and b >= 0:
                     mask |= np.int64(1) << c
             if mask & ~(start[i] | start[j]) >= FAR:
-                apart[r, j] = FAR
-            apart[r, j] |= mask & (FAR - 1)
-    return apart
+                row_differences[r, j] = FAR
+            row_differences[r, j] |= mask & (FAR - 1)
+    return row_differences
 
 
 @compiled
-def count_matched(apart: RowPairs, counts: Counts, hides: Masks, at_risk: NDArray[np.bool_]) -> Counts:
+def count_matched(row_differences: RowPairs, counts: Counts, hides: Masks, at_risk: NDArray[np.bool_]) -> Counts:
     """Return how many records, with what they hide, match each row at risk; 0 for the others."""
     n = len(at_risk)
     matched = np.zeros(n, np.int64)
@@ -179,7 +179,7 @@ def count_matched(apart: RowPairs, counts: Counts, hides: Masks, at_risk: NDArra
     for i in range(n):
         if at_risk[i]:
             for j in range(n):
-                if apart[r, j] & ~(hides[i] | hides[j]) == 0:
+                if row_differences[r, j] & ~(hides[i] | hides[j]) == 0:
                     matched[i] += counts[j]
             r += 1
     return matched
@@ -187,8 +187,8 @@ def count_matched(apart: RowPairs, counts: Counts, hides: Masks, at_risk: NDArra
 
 @compiled
 def rehide(
-    apart: RowPairs,
-    place: Masks,
+    row_differences: RowPairs,
+    pair_row: Masks,
     counts: Counts,
     k: int,
     prices: Floats,
@@ -205,40 +205,40 @@ def rehide(
     """Let rows choose again what they hide, in this order; ``hides`` and ``matched`` are changed in place."""
     n, n_sets = len(counts), len(prices)
     needs = np.zeros(n, np.int64)
-    own = np.zeros(n_sets, np.int64)
-    others = np.zeros(n_sets, np.float64)
+    n_matching = np.zeros(n_sets, np.int64)
+    cost_to_others = np.zeros(n_sets, np.float64)
     for i in order:
-        own[:] = 0
-        others[:] = 0.0
+        n_matching[:] = 0
+        cost_to_others[:] = 0.0
         mine = counts[i]
         for j in range(n):
-            need = np.int64(apart[place[i], j]) & ~hides[j]
+            need = np.int64(row_differences[pair_row[i], j]) & ~hides[j]
             needs[j] = need
             if need >= n_sets:
                 continue
-            own[need] += counts[j]
+            n_matching[need] += counts[j]
             if j != i and at_risk[j]:
-                without = matched[j]
+                matched_without = matched[j]
                 if need & ~hides[i] == 0:
-                    without -= mine
-                if without < k:
-                    others[need] += penalty * counts[j] * (min(without + mine, k) - without)
+                    matched_without -= mine
+                if matched_without < k:
+                    cost_to_others[need] += penalty * counts[j] * (min(matched_without + mine, k) - matched_without)
                 elif hides[j] & (hides[j] - 1) != 0:
-                    others[need] += spare
+                    cost_to_others[need] += spare
         step = 1
         while step < n_sets:
             for m in range(n_sets):
                 if m & step != 0:
-                    own[m] += own[m ^ step]
-                    others[m] += others[m ^ step]
+                    n_matching[m] += n_matching[m ^ step]
+                    cost_to_others[m] += cost_to_others[m ^ step]
             step *= 2
         before = hides[i]
-        best, least = before, 1e300
+        best, min_cost = before, 1e300
         for m in range(1, n_sets):
             if m & barred[i] == 0 and prices[m] <= prices[start[i]] + 1e-9:
-                cost = mine * (prices[m] + ties[m]) + penalty * mine * max(0, k - own[m]) - others[m]
-                if cost < least:
-                    best, least = np.int64(m), cost
+                cost = mine * (prices[m] + ties[m]) + penalty * mine * max(0, k - n_matching[m]) - cost_to_others[m]
+                if cost < min_cost:
+                    best, min_cost = np.int64(m), cost
         if best != before:
             for j in range(n):
                 if j != i:
@@ -247,13 +247,13 @@ def rehide(
                     if needs[j] & ~best == 0:
                         matched[j] += mine
             hides[i] = best
-            matched[i] = own[best]
+            matched[i] = n_matching[best]
 
 
 @compiled
 def restore(
-    apart: RowPairs,
-    place: Masks,
+    row_differences: RowPairs,
+    pair_row: Masks,
     counts: Counts,
     k: int,
     prices: Floats,
@@ -275,14 +275,14 @@ def restore(
         free = True
         for j in range(n):
             if at_risk[j] and j != i and matched[j] - counts[i] < k:
-                need = np.int64(apart[place[i], j]) & ~hides[j]
+                need = np.int64(row_differences[pair_row[i], j]) & ~hides[j]
                 if need & ~now == 0 and need & ~first != 0:
                     free = False
                     break
         if free:
             matched[i] = 0
             for j in range(n):
-                need = np.int64(apart[place[i], j]) & ~hides[j]
+                need = np.int64(row_differences[pair_row[i], j]) & ~hides[j]
                 if need & ~first == 0:
                     matched[i] += counts[j]
                 if j != i:

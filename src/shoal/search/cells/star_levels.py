@@ -25,7 +25,9 @@ def levels_of(problem: Problem, node: Node) -> list[list[int]]:
 
 def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
     """Return the same problem with only some levels of every column."""
-    chosen = tuple(h.selected(of) for h, of in zip(problem.table.hierarchies, levels, strict=True))
+    chosen = tuple(
+        h.selected(column_levels) for h, column_levels in zip(problem.table.hierarchies, levels, strict=True)
+    )
     return Problem(
         replace(problem.table, hierarchies=chosen),
         problem.asked,
@@ -49,9 +51,9 @@ def cells_count(problem: Problem) -> bool:
 
 def not_as_one(problem: Problem, algorithm: str) -> InfeasibleError:
     """Return the error if all records together fail: no solution without suppressed records was found."""
-    asked = ", ".join(model.asked for model in problem.asked)
+    requirements = ", ".join(model.asked for model in problem.asked)
     return InfeasibleError(
-        f"hiding cells does not satisfy {asked}: all {problem.table.n_records} records as one class fail, "
+        f"hiding cells does not satisfy {requirements}: all {problem.table.n_records} records as one class fail, "
         f"and algorithm {algorithm!r} suppresses no record",
         "use algorithm 'optimal', which suppresses records too",
     )

@@ -47,24 +47,24 @@ def suppress_cells(problem: Problem) -> Recoding:
     cells = cell_suppression.HideableCells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
     trusting = blocks = 0  # records that count on what others hide, and blocks in which they were compared
     if problem.wildcard:
-        answer, cost, least, trusting, blocks = _nulls(problem, cells)
+        answer, cost, lower_bound, trusting, blocks = _nulls(problem, cells)
     else:
-        answer, cost, least = _stars(problem, cells)
-    exact = cost <= least + 1e-9
+        answer, cost, lower_bound = _stars(problem, cells)
+    exact = cost <= lower_bound + 1e-9
     counted = cells_count(problem)
     return replace(
         answer,
         hierarchies=problem.table.hierarchies,
         # If nulls match anything, the claim is conditional, so nothing is proved about all solutions.
         proved=exact and counted and not (problem.wildcard and cost),
-        claim=_claim(problem, cost, least, trusting, blocks),
+        claim=_claim(problem, cost, lower_bound, trusting, blocks),
         bound=None
         if exact or not counted or problem.wildcard
-        else least / (problem.table.n_records * sum(problem.weights)),
+        else lower_bound / (problem.table.n_records * sum(problem.weights)),
     )
 
 
-def _claim(problem: Problem, cost: float, least: float, trusting: int, blocks: int) -> str:
+def _claim(problem: Problem, cost: float, lower_bound: float, trusting: int, blocks: int) -> str:
     unit = "cells" if set(problem.weights) == {1.0} else "cells, weighted by column,"
     where = trust = ""
     if problem.wildcard and problem.terms.matches == "released":
@@ -73,10 +73,10 @@ def _claim(problem: Problem, cost: float, least: float, trusting: int, blocks: i
         trust += f", compared within {blocks} blocks of similar records" if blocks > 1 else ""
     elif problem.wildcard:
         where = " where no record counts on what others hide"
-    if cost <= least + 1e-9:
+    if cost <= lower_bound + 1e-9:
         return f"{_written(cost)} {unit} are suppressed, and no fewer can be{where}{trust}"
-    least = math.ceil(least - 1e-9) if unit == "cells" else least
-    return f"at least {_written(least)} {unit} must be suppressed{where}; this suppresses {_written(cost)}{trust}"
+    lower_bound = math.ceil(lower_bound - 1e-9) if unit == "cells" else lower_bound
+    return f"at least {_written(lower_bound)} {unit} must be suppressed{where}; this suppresses {_written(cost)}{trust}"
 
 
 def _written(x: float) -> str:
@@ -85,11 +85,11 @@ def _written(x: float) -> str:
 
 def _stars(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
     """Assign the records to classes; return the solution, its cost and a lower bound."""
-    partition, least = cell_suppression.partition_and_bound(cells)
+    partition, lower_bound = cell_suppression.partition_and_bound(cells)
     if partition is None:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "suppress_cells")
     answer = classes.recoding_of_partition(cells.problem, partition, "suppress_cells", n_evaluated=len(cells.patterns))
-    return answer, cell_suppression.cost_of(cells, partition), least
+    return answer, cell_suppression.cost_of(cells, partition), lower_bound
 
 
 # --- nulls that match anything -----------------------------------------------------------------------------------
@@ -121,21 +121,25 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
             'use matches = "original"',
         )
     nulls = [null_code(h, 0) for h in table.hierarchies]
-    shown = np.column_stack([h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]).astype(np.int32)
-    missing = np.column_stack([shown[:, j] == (-1 if null is None else null) for j, null in enumerate(nulls)])
+    leaf_codes = np.column_stack([h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]).astype(
+        np.int32
+    )
+    missing = np.column_stack([leaf_codes[:, j] == (-1 if null is None else null) for j, null in enumerate(nulls)])
     # An original star is a text here that matches only itself: hiding it makes it a null.
-    cells = replace(cells, codes=shown, costs=np.where(missing, 0.0, problem.weights))
-    hidden, least = _counting_on_nobody(problem, cells, nulls)
+    cells = replace(cells, codes=leaf_codes, costs=np.where(missing, 0.0, problem.weights))
+    hidden, lower_bound = _counting_on_nobody(problem, cells, nulls)
     hidden &= ~missing
     trusting = blocks = 0
     if problem.terms.matches == "released" and cells.k is not None:
-        choice = NullChoice(problem, np.where(missing, MISSING, shown).astype(np.int32), table.counts, hidden, cells.k)
-        fewer, least, blocks = choice.fewer(), choice.least(), len(choice.blocks)
+        choice = NullChoice(
+            problem, np.where(missing, MISSING, leaf_codes).astype(np.int32), table.counts, hidden, cells.k
+        )
+        fewer, lower_bound, blocks = choice.fewer(), choice.least(), len(choice.blocks)
         if _holds_as_released(problem, table, np.where(fewer, MISSING, choice.codes).astype(np.int32)):
             hidden = fewer
             trusting = int(table.counts[~_hides_enough(cells, hidden, nulls)].sum())
     values = tuple(_with_null(h) for h in table.hierarchies)
-    codes = np.where(hidden, [len(v.labels) - 1 for v in values], shown).astype(np.int32)
+    codes = np.where(hidden, [len(v.labels) - 1 for v in values], leaf_codes).astype(np.int32)
     answer = Cells(
         hierarchies=table.hierarchies,
         values=values,
@@ -145,7 +149,7 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
         n_evaluated=len(cells.patterns),
     )
     cost = (hidden * cells.costs).sum(axis=1)
-    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, least)), trusting, blocks
+    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, lower_bound)), trusting, blocks
 
 
 def _counting_on_nobody(
@@ -157,7 +161,7 @@ def _counting_on_nobody(
     for i, pattern in enumerate(cells.patterns):
         price = cells.cost(pattern)
         if (price < cost).any():
-            better = (price < cost) & classes.passing(problem, _seen(cells, pattern, nulls))
+            better = (price < cost) & classes.passing(problem, _matches_of_pattern(cells, pattern, nulls))
             cost[better], hidden[better] = price[better], pattern
         problem.progress("hiding cells", i / len(cells.patterns))
     if not np.isfinite(cost).all():
@@ -165,7 +169,7 @@ def _counting_on_nobody(
     return hidden, np.minimum(cost, cell_suppression.left_out(cells))
 
 
-def _seen(
+def _matches_of_pattern(
     cells: cell_suppression.HideableCells, pattern: cell_suppression.Pattern, nulls: list[int | None]
 ) -> FrequencyTable:
     """Return what each row matches if it alone hides the pattern."""
@@ -182,14 +186,14 @@ def _hides_enough(
     patterns, pattern_of = unique_patterns(hidden)
     for i, pattern in enumerate(patterns):
         mine = pattern_of == i
-        enough[mine] = classes.passing(cells.problem, _seen(cells, pattern, nulls))[mine]
+        enough[mine] = classes.passing(cells.problem, _matches_of_pattern(cells, pattern, nulls))[mine]
     return enough
 
 
 def _holds_as_released(problem: Problem, table: FrequencyTable, codes: Codes) -> bool:
     """Return whether all rows pass as the judge counts them."""
-    seen = neighbourhoods(replace(table, codes=codes - MISSING), [0] * codes.shape[1])
-    return bool(classes.passing(problem, seen).all())
+    neighbourhood_table = neighbourhoods(replace(table, codes=codes - MISSING), [0] * codes.shape[1])
+    return bool(classes.passing(problem, neighbourhood_table).all())
 
 
 def _with_null(hierarchy: Hierarchy) -> Values:
@@ -197,13 +201,13 @@ def _with_null(hierarchy: Hierarchy) -> Values:
 
     A null of the data has its own number: it was not hidden and costs nothing.
     """
-    shown = Values.of_level(hierarchy, 0)
+    leaf_values = Values.of_level(hierarchy, 0)
     top = Values.of_level(hierarchy, hierarchy.height)
     return Values(
         hierarchy,
-        (*shown.labels, None),
-        (*shown.covers, *top.covers),
-        np.append(shown.shares, top.shares),
-        np.append(shown.sizes, top.sizes),
-        np.append(shown.levels, top.levels),
+        (*leaf_values.labels, None),
+        (*leaf_values.covers, *top.covers),
+        np.append(leaf_values.shares, top.shares),
+        np.append(leaf_values.sizes, top.sizes),
+        np.append(leaf_values.levels, top.levels),
     )

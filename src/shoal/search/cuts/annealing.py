@@ -23,7 +23,7 @@ from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.chromosome import Bits, Chromosome
 from shoal.search.problem import Problem
 
-PER_BIT, LEAST, MOST = 40, 400, 8000  # steps
+PER_BIT, MIN_STEPS, MAX_STEPS = 40, 400, 8000  # steps
 SAMPLE = 30  # steps that estimate how much a step loses
 WARMEST = 0.3  # of that loss
 COLDEST = 1e-3  # of the first temperature
@@ -37,21 +37,21 @@ def annealing(problem: Problem) -> Recoding:
     rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
     founders = chromosome.founders()
-    here, best = founders[0], min(founders, key=lambda individual: individual.rank)
-    charge = CHARGE * max(here.value, best.value) / problem.table.n_records
-    n_steps = int(np.clip(PER_BIT * chromosome.n_bits, LEAST, MOST)) if chromosome.n_bits else 0
+    current, best = founders[0], min(founders, key=lambda individual: individual.rank)
+    charge = CHARGE * max(current.value, best.value) / problem.table.n_records
+    n_steps = int(np.clip(PER_BIT * chromosome.n_bits, MIN_STEPS, MAX_STEPS)) if chromosome.n_bits else 0
     losses: list[float] = []
     for i in range(n_steps):
         if problem.out_of_time:
             break
-        there = chromosome.judged(_neighbour(chromosome, here.bits, rng))
-        worse = there.value - here.value + charge * (there.excess - here.excess)
+        neighbour = chromosome.judged(_neighbour(chromosome, current.bits, rng))
+        worse = neighbour.value - current.value + charge * (neighbour.excess - current.excess)
         if worse > 0 and len(losses) < SAMPLE:
             losses.append(worse)
         temperature = WARMEST * float(np.median(losses or [0.0])) * COLDEST ** (i / n_steps)
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
-            here = there
-            best = min(best, here, key=lambda individual: individual.rank)
+            current = neighbour
+            best = min(best, current, key=lambda individual: individual.rank)
         problem.progress("cooling", (i + 1) / n_steps)
     return chromosome.answer(best, "annealing")
 

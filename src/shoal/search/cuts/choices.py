@@ -56,23 +56,23 @@ class Choices:
         if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
             return EvaluatedChoice(classes, failing, n_suppressed, math.inf)
         left = classes.taken(np.flatnonzero(~failing))
-        kept = IntervalClasses(left.codes, left.counts, ends, problem.labels(left))
-        sums = self.cost.kept(kept).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
+        kept_classes = IntervalClasses(left.codes, left.counts, ends, problem.labels(left))
+        sums = self.cost.kept(kept_classes).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
         return EvaluatedChoice(
             classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0])
         )
 
     def _stars_pass(self, classes: FrequencyTable, failing: NDArray[np.bool_]) -> bool:
         """Return whether the suppressed records pass as one class, if they stay in the release."""
-        gone = np.flatnonzero(failing)
-        if not len(gone) or not self.problem.keep_suppressed:
+        failing_classes = np.flatnonzero(failing)
+        if not len(failing_classes) or not self.problem.keep_suppressed:
             return True
-        stars = classes.taken(gone).merged(np.zeros(len(gone), np.int64), 1, classes.codes[:1])
+        stars = classes.taken(failing_classes).merged(np.zeros(len(failing_classes), np.int64), 1, classes.codes[:1])
         return bool(passing(self.problem, stars).all())
 
     def codes(self, numbers: list[NDArray[np.int32]]) -> Codes:
         """Return the intervals of each row of the table, given those of each place."""
-        return np.column_stack([of[self.axis.places[:, j]] for j, of in enumerate(numbers)])
+        return np.column_stack([interval_of[self.axis.places[:, j]] for j, interval_of in enumerate(numbers)])
 
     def _counted(self, table: FrequencyTable) -> FrequencyTable:
         """Return the table without sensitive values if nothing uses them."""

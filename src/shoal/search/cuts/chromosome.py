@@ -64,7 +64,7 @@ class _PiecePrices:
 
     def of(self, leaves: Sequence[Leaves]) -> Floats:
         """Return the prices of several values."""
-        values = self._vocabulary.taken([self._vocabulary.of(of) for of in leaves])
+        values = self._vocabulary.taken([self._vocabulary.of(leaf_set) for leaf_set in leaves])
         return cell_prices(self._loss, self._table, self._j, values)
 
 
@@ -89,7 +89,11 @@ class TreeGene:
             self.bit_of[self.bases[level] + several] = len(self.levels) + np.arange(len(several))
             self.levels += [level] * len(several)
         self.n_bits = len(self.levels)
-        labels = [np.flatnonzero(of == code).astype(np.int32) for of in self.codes for code in range(int(of.max()) + 1)]
+        labels = [
+            np.flatnonzero(codes_of_level == code).astype(np.int32)
+            for codes_of_level in self.codes
+            for code in range(int(codes_of_level.max()) + 1)
+        ]
         self._prices = _PiecePrices(table, j, loss).of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
         self._bit_of_leaf = self.bit_of[self._labels[:0:-1]]  # [step from the top down, leaf]
@@ -97,13 +101,13 @@ class TreeGene:
 
     def _bits_above(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Return the bits of each level from the top down, and the bit of the lowest label above that has one."""
-        found = []
+        bits_of_levels = []
         above = np.full(self.codes.shape[1], -1)  # of each leaf
         for bit_of in self._bit_of_leaf:
             bits, leaves = np.unique(bit_of, return_index=True)
-            found.append((bits[bits >= 0], above[leaves[bits >= 0]]))
+            bits_of_levels.append((bits[bits >= 0], above[leaves[bits >= 0]]))
             above = np.where(bit_of >= 0, bit_of, above)
-        return found
+        return bits_of_levels
 
     def _split(self, bits: Bits) -> Bits:
         """Return [step from the top down, leaf]: whether all labels so far are split."""
@@ -121,9 +125,9 @@ class TreeGene:
         """Return the bits of labels whose ancestors are all split."""
         passed = np.append(np.zeros(len(bits), np.bool_), True)  # the label is reached, and split
         reached = np.zeros(len(bits), np.bool_)
-        for own, above in self._above:
-            reached[own] = passed[above]
-            passed[own] = reached[own] & bits[own]
+        for level_bits, above in self._above:
+            reached[level_bits] = passed[above]
+            passed[level_bits] = reached[level_bits] & bits[level_bits]
         return np.flatnonzero(reached)
 
     def at_level(self, level: int) -> Bits:
@@ -155,8 +159,8 @@ class IntervalGene:
         hierarchy = self.domain.hierarchy
         self._alone = np.array(
             [
-                any(hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in of)
-                for of in self.domain.values
+                any(hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in leaves)
+                for leaves in self.domain.values
             ]
         )
         self._prices = _PiecePrices(table, j, loss, cells)
@@ -183,13 +187,13 @@ class IntervalGene:
 
     def at_level(self, level: int) -> Bits:
         """Return the bits that start an interval wherever the label of the level changes."""
-        codes = self.domain.hierarchy.table[level][[of[0] for of in self.domain.values]]
+        codes = self.domain.hierarchy.table[level][[leaves[0] for leaves in self.domain.values]]
         return np.asarray(codes[1:] != codes[:-1])
 
     def of_pieces(self, pieces: Pieces) -> Bits:
         """Return the bits that start an interval wherever the piece changes."""
-        of_place = pieces[[of[0] for of in self.domain.values]]
-        return np.asarray(of_place[1:] != of_place[:-1])
+        piece_of_place = pieces[[leaves[0] for leaves in self.domain.values]]
+        return np.asarray(piece_of_place[1:] != piece_of_place[:-1])
 
     def named(self, bits: Bits) -> Pieces:
         """Return the pieces; values that do not occur belong to the intervals of labels that contain them."""
@@ -238,12 +242,14 @@ class Chromosome:
 
     def of_pieces(self, pieces: Sequence[Pieces]) -> Bits:
         """Return the bits of a cut of every column."""
-        return np.concatenate([gene.of_pieces(of) for gene, of in zip(self.genes, pieces, strict=True)])
+        return np.concatenate(
+            [gene.of_pieces(column_pieces) for gene, column_pieces in zip(self.genes, pieces, strict=True)]
+        )
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
         """Return the bits that have an effect."""
-        found = [gene.active(self.of_column(bits, j)) + self.ends[j] for j, gene in enumerate(self.genes)]
-        return np.concatenate(found).astype(np.int64)
+        active_bits = [gene.active(self.of_column(bits, j)) + self.ends[j] for j, gene in enumerate(self.genes)]
+        return np.concatenate(active_bits).astype(np.int64)
 
     def judged(self, bits: Bits) -> Individual:
         """Group the records by the pieces, judge the classes and compute the objective."""
@@ -252,25 +258,27 @@ class Chromosome:
             return self._judged[key]
         self.n_evaluated += 1
         pieces, cells = zip(*(g.pieces(self.of_column(bits, j)) for j, g in enumerate(self.genes)), strict=True)
-        seen = judged_table(self.problem, self._rows.classes(pieces))
-        excess = 0 if seen.feasible else max(1, seen.n_suppressed - self.problem.limit)
-        self._judged[key] = individual = Individual(bits, excess, self._value(seen, cells))
+        judged_classes = judged_table(self.problem, self._rows.classes(pieces))
+        excess = 0 if judged_classes.feasible else max(1, judged_classes.n_suppressed - self.problem.limit)
+        self._judged[key] = individual = Individual(bits, excess, self._value(judged_classes, cells))
         return individual
 
-    def _value(self, seen: Judged, cells: Sequence[Floats]) -> float:
+    def _value(self, judged_classes: Judged, cells: Sequence[Floats]) -> float:
         """Return the objective of the kept classes and the suppressed records, in its own unit."""
-        loss, kept = self.problem.objective, ~seen.failing
+        loss, is_kept = self.problem.objective, ~judged_classes.failing
         if isinstance(loss, CellLoss):
-            each = np.array([of[seen.classes.codes[kept, j]] for j, of in enumerate(cells)])
-            sums = each @ seen.classes.counts[kept].astype(np.float64)
-            return float(loss.scaled(loss.totals(sums, seen.n_suppressed)[:, None]).sum())
+            column_prices = np.array(
+                [prices[judged_classes.classes.codes[is_kept, j]] for j, prices in enumerate(cells)]
+            )
+            sums = column_prices @ judged_classes.classes.counts[is_kept].astype(np.float64)
+            return float(loss.scaled(loss.totals(sums, judged_classes.n_suppressed)[:, None]).sum())
         classes = LossClasses(
-            seen.classes.counts,
-            lambda: np.array([of[seen.classes.codes[:, j]] for j, of in enumerate(cells)]),
-            lambda: seen.classes.sensitive[str(self.problem.label)],
+            judged_classes.classes.counts,
+            lambda: np.array([prices[judged_classes.classes.codes[:, j]] for j, prices in enumerate(cells)]),
+            lambda: judged_classes.classes.sensitive[str(self.problem.label)],
         )
-        total = float(loss.kept(classes)[kept].sum()) + loss.suppressed * seen.n_suppressed
-        return loss.published(total, seen.n_suppressed)
+        total = float(loss.kept(classes)[is_kept].sum()) + loss.suppressed * judged_classes.n_suppressed
+        return loss.published(total, judged_classes.n_suppressed)
 
     def founders(self) -> list[Individual]:
         """Return the starting points: the top, and the best lattice node if it is found quickly.
@@ -278,7 +286,7 @@ class Chromosome:
         Iyengar and Winkler start at random. Starting from the node guarantees a solution no worse than it.
         """
         problem = self.problem
-        found = [self.judged(self.of_node(problem.lattice.top))]
+        founders = [self.judged(self.of_node(problem.lattice.top))]
         if problem.lattice.n_nodes <= FEW_NODES:
             try:
                 answer = optimal(problem)
@@ -287,10 +295,10 @@ class Chromosome:
                     raise
                 answer = None
             if isinstance(answer, FullDomain):
-                found.append(self.judged(self.of_node(answer.node)))
-        elif found[0].excess and problem.monotone:
+                founders.append(self.judged(self.of_node(answer.node)))
+        elif founders[0].excess and problem.monotone:
             raise problem.infeasible()
-        return found
+        return founders
 
     def answer(self, best: Individual, algorithm: str) -> Cuts:
         """Return the best individual as a recoding."""

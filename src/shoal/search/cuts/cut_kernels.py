@@ -19,20 +19,20 @@ def splits(
     low: NDArray[np.int64],
     high: NDArray[np.int64],
     entry: NDArray[np.int64],
-    least: int,
+    min_records: int,
     n_entries: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """The effect of splitting classes at each value: records lost, their ``extra``, classes split, useful splits.
 
     Class h owns the rows ``order[starts[h]:starts[h+1]]``; ``codes[row, j]`` is the finest piece of column j that a row
     lies in, ``low[j, piece]`` and ``high[j, piece]`` are the ends of the interval around it, ``entry[j, piece]`` is the
-    value that would start this piece. A part with fewer than ``least`` records is lost; a split is useful if a part is
-    not.
+    value that would start this piece. A part with fewer than ``min_records`` records is lost; a split is useful if a
+    part is not.
     """
     q = codes.shape[1]
     d = extra.shape[1]
     lost = np.zeros(n_entries, np.int64)
-    more = np.zeros((n_entries, d))
+    sums_added = np.zeros((n_entries, d))
     n_split = np.zeros(n_entries, np.int64)
     n_useful = np.zeros(n_entries, np.int64)
     size = np.zeros(low.shape[1], np.int64)
@@ -68,14 +68,14 @@ def splits(
                 if e < 0 or left == 0 or left == total:
                     continue
                 n_split[e] += 1
-                if left < least:
+                if left < min_records:
                     lost[e] += left
                     for t in range(d):
-                        more[e, t] += left_sum[t]
-                if total - left < least:
+                        sums_added[e, t] += left_sum[t]
+                if total - left < min_records:
                     lost[e] += total - left
                     for t in range(d):
-                        more[e, t] += total_sum[t] - left_sum[t]
-                if left >= least or total - left >= least:
+                        sums_added[e, t] += total_sum[t] - left_sum[t]
+                if left >= min_records or total - left >= min_records:
                     n_useful[e] += 1
-    return lost, more, n_split, n_useful
+    return lost, sums_added, n_split, n_useful

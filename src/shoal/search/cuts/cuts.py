@@ -24,8 +24,8 @@ from shoal.table.values import Ids, Values, Vocabulary
 
 Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that are not negative
 
-MANY = 1 << 18  # rows from which two threads group in less time, although one has to wake up the other
-FEW = 16  # rows per class from which it hardly counts that the classes of two halves are grouped again
+MIN_THREADED_ROWS = 1 << 18  # rows from which two threads group in less time, although one has to wake up the other
+MIN_ROWS_PER_CLASS = 16  # rows per class from which it hardly counts that the classes of two halves are grouped again
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def judged_classes(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
 
 def _recoded(problem: Problem, of_leaf: Sequence[NDArray[np.int32]]) -> Codes:
     """Return the cells of the table, given what becomes of each leaf."""
-    columns = [of[codes] for of, codes in zip(of_leaf, problem.table.codes.T, strict=True)]
+    columns = [column_values[codes] for column_values, codes in zip(of_leaf, problem.table.codes.T, strict=True)]
     return np.column_stack(columns).astype(np.int32)
 
 
@@ -82,17 +82,21 @@ class RowsToGroup:
     def classes(self, pieces: Sequence[Pieces]) -> FrequencyTable:
         """Return the classes of rows whose values are in the same pieces, by first appearance."""
         if not self._fits:
-            codes = np.column_stack([of[self._codes[:, j]] for j, of in enumerate(pieces)]).astype(np.int32)
+            codes = np.column_stack(
+                [column_pieces[self._codes[:, j]] for j, column_pieces in enumerate(pieces)]
+            ).astype(np.int32)
             return self.table.recoded(codes)
         table = self.table
         bare = not table.sensitive and table.entities is None and table.population is None
         starts = np.cumsum([0, *map(len, pieces)])[:-1]
-        most = min(table.n_classes, math.prod(int(np.count_nonzero(np.bincount(of))) for of in pieces))
+        max_classes = min(
+            table.n_classes, math.prod(int(np.count_nonzero(np.bincount(column_pieces))) for column_pieces in pieces)
+        )
         keys, counts, class_of = (derive_in_halves if self._in_halves else derive)(
             *(self._keys, table.counts, self._shifts, self._masks, starts),
-            *(np.concatenate(pieces).astype(np.uint64), most, not bare),
+            *(np.concatenate(pieces).astype(np.uint64), max_classes, not bare),
         )
-        self._in_halves = table.n_classes >= max(MANY, FEW * len(counts))
+        self._in_halves = table.n_classes >= max(MIN_THREADED_ROWS, MIN_ROWS_PER_CLASS * len(counts))
         codes = unpack(keys[:, None], np.zeros(len(pieces), np.int64), self._shifts, self._masks)
         if bare:
             return replace(table, codes=codes, counts=counts)
@@ -102,11 +106,11 @@ class RowsToGroup:
 def released_values(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
     """Return how the pieces are released: the values of each column, and the value of each leaf."""
     values, of_leaf = [], []
-    for hierarchy, cells, of in zip(problem.table.hierarchies, problem.cells, pieces, strict=True):
+    for hierarchy, cells, column_pieces in zip(problem.table.hierarchies, problem.cells, pieces, strict=True):
         vocabulary = Vocabulary(hierarchy, cells)
-        ids = np.empty(len(of), np.int32)
-        for piece in np.unique(of):
-            leaves = np.flatnonzero(of == piece).astype(np.int32)
+        ids = np.empty(len(column_pieces), np.int32)
+        for piece in np.unique(column_pieces):
+            leaves = np.flatnonzero(column_pieces == piece).astype(np.int32)
             ids[leaves] = vocabulary.of(leaves)
         values.append(vocabulary.values)
         of_leaf.append(ids)
@@ -126,14 +130,14 @@ def recoding_of_cuts(
     """Return the solution as a recoding; failing classes are suppressed. ``bound`` is in the published unit."""
     codes = _recoded(problem, pieces)
     class_of, firsts = group(packed(codes))
-    seen = judged_table(problem, problem.table.merged(class_of, len(firsts), codes[firsts]))
+    judged_classes = judged_table(problem, problem.table.merged(class_of, len(firsts), codes[firsts]))
     values, of_leaf = released_values(problem, pieces)
-    gone = np.unique(_recoded(problem, of_leaf)[seen.failing[class_of]], axis=0)
+    suppressed_codes = np.unique(_recoded(problem, of_leaf)[judged_classes.failing[class_of]], axis=0)
     return Cuts(
         hierarchies=problem.table.hierarchies,
         values=values,
         of_leaf=of_leaf,
-        suppressed=gone,
+        suppressed=suppressed_codes,
         algorithm=algorithm,
         proved=proved,
         claim=claim,

@@ -24,7 +24,7 @@ from shoal.search.cuts.chromosome import Bits, Chromosome, Individual
 from shoal.search.problem import Problem
 
 POPULATION = 40
-PER_BIT, LEAST, MOST = 20, 400, 4000  # children
+PER_BIT, MIN_CHILDREN, MAX_CHILDREN = 20, 400, 4000  # children
 BIAS = 1.6  # how much more often the best is chosen as a parent than the median
 
 
@@ -34,7 +34,7 @@ def genetic(problem: Problem) -> Recoding:
     rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
     population = _Population(chromosome.founders())
-    n_children = int(np.clip(PER_BIT * chromosome.n_bits, LEAST, MOST)) if chromosome.n_bits else 0
+    n_children = int(np.clip(PER_BIT * chromosome.n_bits, MIN_CHILDREN, MAX_CHILDREN)) if chromosome.n_bits else 0
     for i in range(n_children):
         if problem.out_of_time:
             break
@@ -69,8 +69,8 @@ class _Population:
     def parent(self, rng: np.random.Generator) -> Individual:
         """Choose a parent by rank, with Whitley's linear bias."""
         u = rng.random()
-        place = (BIAS - np.sqrt(BIAS * BIAS - 4 * (BIAS - 1) * u)) / (2 * (BIAS - 1))
-        return self.members[int(len(self.members) * place)]
+        position = (BIAS - np.sqrt(BIAS * BIAS - 4 * (BIAS - 1) * u)) / (2 * (BIAS - 1))
+        return self.members[int(len(self.members) * position)]
 
 
 def _crossed(mother: Bits, father: Bits, rng: np.random.Generator) -> Bits:

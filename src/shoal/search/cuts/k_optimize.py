@@ -57,7 +57,7 @@ LOOKS, VALUES = 8_000, 8
 # Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
 # merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
 # share of the time or the rows is for a search that suppresses none.
-FEW, ROWS, FIRST = 100, 28_000, 0.25
+LOOKS_BEFORE_THRESHOLDS, ROWS, FIRST = 100, 28_000, 0.25
 # The share of what is left that a search for the next threshold should need, and the least by which it is raised.
 PLANNED, LEAST_RISE = 0.85, 1.03
 
@@ -70,14 +70,14 @@ def k_optimize(problem: Problem) -> Recoding:
     bound = search.close()
     if search.best is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
-    closed, least = bound is None, problem.suppresses_least
+    closed, suppresses_minimum = bound is None, problem.suppresses_least
     return recoding_of_cuts(
         problem,
         search.axis.pieces(search.best),
         "k_optimize",
-        proved=closed and least,
-        claim=f"no cut has a smaller loss, {problem.rule}" if closed and not least else "",
-        bound=bound if least else None,
+        proved=closed and suppresses_minimum,
+        claim=f"no cut has a smaller loss, {problem.rule}" if closed and not suppresses_minimum else "",
+        bound=bound if suppresses_minimum else None,
         n_evaluated=search.choices.n_evaluated,
     )
 
@@ -154,9 +154,9 @@ class _SetEnumeration:
         """Descend the tree by the value that splits the most classes, to the end of the tail."""
         head, tail = np.zeros(self.axis.n_values, np.bool_), np.ones(self.axis.n_values, np.bool_)
         self.offer(head)
-        while time.monotonic() < until and (seen := self.pruned(head, tail)) is not None:
-            v = _most_splitting(seen)
-            head, tail = _with(head, v), _without(seen.tail, v)
+        while time.monotonic() < until and (pruned_node := self.pruned(head, tail)) is not None:
+            v = _most_splitting(pruned_node)
+            head, tail = _with(head, v), _without_value(pruned_node.tail, v)
             self.offer(head)
         return head
 
@@ -193,8 +193,8 @@ class _SetEnumeration:
 
     def close(self) -> float | None:
         """Search the tree; if the search ends early, return a lower bound on the cost of every set."""
-        none = np.zeros(self.axis.n_values, np.bool_)
-        heap = [(-math.inf, 0, none, ~none)]  # among equal bounds the older node comes first; numbers are unique
+        empty = np.zeros(self.axis.n_values, np.bool_)
+        heap = [(-math.inf, 0, empty, ~empty)]  # among equal bounds the older node comes first; numbers are unique
         n_nodes = self.n_looks = 0  # evaluations of the hill climbing do not count
         while heap:
             bound, _, head, tail = heapq.heappop(heap)
@@ -202,18 +202,18 @@ class _SetEnumeration:
                 return None
             if self.problem.out_of_time or (self.problem.time_budget is None and self.n_looks >= LOOKS):
                 return bound
-            if self.n_looks >= FEW and can_search_by_thresholds(self.problem, self.axis):
+            if self.n_looks >= LOOKS_BEFORE_THRESHOLDS and can_search_by_thresholds(self.problem, self.axis):
                 return self.close_by_thresholds(bound)
             if (n_nodes := n_nodes + 1) % 100 == 0:
                 self._report(bound)
-            seen = self.pruned(head, tail)
-            if seen is None:
+            pruned_node = self.pruned(head, tail)
+            if pruned_node is None:
                 continue
-            v = _most_splitting(seen)
-            rest = _without(seen.tail, v)
-            heapq.heappush(heap, (seen.bound, 2 * n_nodes, head, rest))
+            v = _most_splitting(pruned_node)
+            rest = _without_value(pruned_node.tail, v)
+            heapq.heappush(heap, (pruned_node.bound, 2 * n_nodes, head, rest))
             self.offer(_with(head, v))
-            heapq.heappush(heap, (float(seen.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
+            heapq.heappush(heap, (float(pruned_node.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
         return None
 
     def close_by_thresholds(self, bound: float) -> float | None:
@@ -295,22 +295,24 @@ class _SetEnumeration:
 
     def _look(self, head: Chosen, tail: Chosen) -> tuple[Floats, int, _Tried]:
         """Return the sums of the bound, the records that fail for good, and the effect of each value of the tail."""
-        axis, least = self.axis, self.problem.least_class_size
+        axis, min_records = self.axis, self.problem.least_class_size
         numbers, ends = axis.intervals(head | tail)
         codes = self.choices.codes(numbers)
         class_of, firsts = group(packed(codes))
         finest = self.table.merged(class_of, len(firsts), codes[firsts])
         around = _Around(axis, axis.intervals(head)[0], ends)
-        coarse = np.column_stack([of[finest.codes[:, j]] for j, of in enumerate(around.outer)])
+        coarse = np.column_stack([interval_of[finest.codes[:, j]] for j, interval_of in enumerate(around.outer)])
         inside, firsts = group(packed(coarse))  # the class under the head that contains each finest class
         fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
-        gone, kept = (
+        suppressed_sums, kept_sums = (
             self.cost.gone(finest.counts),
-            self.cost.kept(IntervalClasses(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
+            self.cost.kept(
+                IntervalClasses(finest.codes, finest.counts, ends, self.problem.labels(finest)), lower_bound=True
+            ),
         )
-        sums = np.where(fails[inside][:, None], gone, kept).sum(axis=0)
+        sums = np.where(fails[inside][:, None], suppressed_sums, kept_sums).sum(axis=0)
         n_lost = int(finest.counts[fails[inside]].sum())
-        extra = gone - kept
+        extra = suppressed_sums - kept_sums
         if not self.sizes_decide:
             values = np.flatnonzero(tail)
             tried = _Tried(*_nothing(axis.n_values, extra.shape[1]))
@@ -329,7 +331,7 @@ class _SetEnumeration:
                     around.low,
                     around.high,
                     around.value,
-                    least,
+                    min_records,
                     axis.n_values,
                 )
             )
@@ -364,13 +366,13 @@ class _SetEnumeration:
             return
         keys = inside[rows] * (int(side.max()) + 1) + side[rows]
         parts, part_of = np.unique(keys, return_inverse=True)
-        whose = parts // (int(side.max()) + 1)
-        is_split = np.bincount(whose)[whose] > 1
+        class_of_part = parts // (int(side.max()) + 1)
+        is_split = np.bincount(class_of_part)[class_of_part] > 1
         judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
         lost = self._fails(judged)
         tried.lost[v] = judged.counts[lost].sum()
         tried.more[v] = extra[rows[lost[part_of]]].sum(axis=0)
-        tried.n_split[v] = len(np.unique(whose[is_split]))
+        tried.n_split[v] = len(np.unique(class_of_part[is_split]))
         tried.n_useful[v] = int((is_split & ~lost).sum())
 
     def _report(self, bound: float) -> None:
@@ -391,14 +393,14 @@ class _Around:
         self.outer: list[NDArray[np.int32]] = []  # by column, the head's interval around each finest one
         self.low, self.high = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # its ends, in finest intervals
         self.value = np.full(shape, -1)  # the value that starts the finest interval; -1 if no single value does
-        for j, of in enumerate(ends):
-            firsts = np.array([first for first, _ in of])
+        for j, column_ends in enumerate(ends):
+            firsts = np.array([first for first, _ in column_ends])
             outer = numbers[j][firsts]
             self.outer.append(outer)
-            self.low[j, : len(of)] = np.searchsorted(outer, outer, "left")
-            self.high[j, : len(of)] = np.searchsorted(outer, outer, "right") - 1
+            self.low[j, : len(column_ends)] = np.searchsorted(outer, outer, "left")
+            self.high[j, : len(column_ends)] = np.searchsorted(outer, outer, "right") - 1
             if not self.whole[j]:
-                self.value[j, 1 : len(of)] = axis.listed[j][firsts[1:] - 1]
+                self.value[j, 1 : len(column_ends)] = axis.listed[j][firsts[1:] - 1]
 
     def side(self, v: int, codes: Codes) -> NDArray[np.int64]:
         """Return the side of a value on which each class lies; -1 if the value lies in another interval."""
@@ -412,8 +414,8 @@ class _Around:
 
 
 def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts]:
-    none = np.zeros(n_values, np.int64)
-    return none, np.zeros((n_values, n_sums)), none.copy(), none.copy()
+    zeros = np.zeros(n_values, np.int64)
+    return zeros, np.zeros((n_values, n_sums)), zeros.copy(), zeros.copy()
 
 
 def _affordable(passed: list[tuple[int, int]], left: float) -> float:
@@ -423,14 +425,14 @@ def _affordable(passed: list[tuple[int, int]], left: float) -> float:
     """
     if len(passed) < 2 or left <= 0:
         return math.inf
-    (low, few), (high, many) = passed[-2:]
-    power = max(1.0, math.log(max(1, many) / max(1, few)) / math.log(high / low))
-    return max(LEAST_RISE, float((PLANNED * left / max(1, many)) ** (1 / power)))
+    (low, low_count), (high, high_count) = passed[-2:]
+    power = max(1.0, math.log(max(1, high_count) / max(1, low_count)) / math.log(high / low))
+    return max(LEAST_RISE, float((PLANNED * left / max(1, high_count)) ** (1 / power)))
 
 
-def _most_splitting(seen: _PrunedNode) -> int:
+def _most_splitting(pruned_node: _PrunedNode) -> int:
     """Return the first value in the paper's order of the tail; among ties, the first."""
-    return int(np.where(seen.tail, seen.n_split, -1).argmax())
+    return int(np.where(pruned_node.tail, pruned_node.n_split, -1).argmax())
 
 
 def _with(chosen: Chosen, v: int) -> Chosen:
@@ -439,7 +441,7 @@ def _with(chosen: Chosen, v: int) -> Chosen:
     return chosen
 
 
-def _without(chosen: Chosen, v: int) -> Chosen:
+def _without_value(chosen: Chosen, v: int) -> Chosen:
     chosen = chosen.copy()
     chosen[v] = False
     return chosen

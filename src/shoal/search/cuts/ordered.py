@@ -43,17 +43,17 @@ class OrderedDomain:
         If it contains the same occurring values as a label, it is that label (the lowest such one): the piece is then
         named as in the hierarchy, even if the hierarchy lists values that do not occur.
         """
-        own = np.sort(np.concatenate(self.values[first : last + 1]))
+        leaves = np.sort(np.concatenate(self.values[first : last + 1]))
         table = self.hierarchy.table
         for codes in table:
-            if (codes[own] != codes[own[0]]).any():
+            if (codes[leaves] != codes[leaves[0]]).any():
                 continue
-            under = np.flatnonzero(codes == codes[own[0]]).astype(np.int32)
+            under = np.flatnonzero(codes == codes[leaves[0]]).astype(np.int32)
             places = self.place[under]
             if ((places == ABSENT) | ((places >= first) & (places <= last))).all():
                 return under
             break  # higher labels stand for still more
-        return own
+        return leaves
 
     def pieces(self, starts: NDArray[np.bool_]) -> Pieces:
         """Return the piece of each leaf, given the places that start an interval; leaves without one are separate."""
@@ -75,11 +75,11 @@ def ordered_domain(table: FrequencyTable, j: int) -> OrderedDomain:
     last = [2 if text is None else int(leaf == hierarchy.uncovered) for leaf, text in enumerate(hierarchy.leaves)]
     occurs = np.unique(hierarchy.table[0][leaf_counts(table, j) > 0])
     groups = [np.flatnonzero(hierarchy.table[0] == code).astype(np.int32) for code in occurs]
-    groups.sort(key=lambda of: min((last[leaf], int(rank[leaf])) for leaf in of))
-    place = np.full(len(hierarchy.leaves), ABSENT, np.int64)
-    for i, of in enumerate(groups):
-        place[of] = i
-    return OrderedDomain(hierarchy, place, tuple(groups), _all_or_nothing(hierarchy))
+    groups.sort(key=lambda leaves: min((last[leaf], int(rank[leaf])) for leaf in leaves))
+    position_of = np.full(len(hierarchy.leaves), ABSENT, np.int64)
+    for i, leaves in enumerate(groups):
+        position_of[leaves] = i
+    return OrderedDomain(hierarchy, position_of, tuple(groups), _all_or_nothing(hierarchy))
 
 
 def _all_or_nothing(hierarchy: Hierarchy) -> bool:
@@ -132,7 +132,7 @@ class Axis:
         """Return the values that start a label at the node's levels."""
         chosen = np.zeros(self.n_values, np.bool_)
         for domain, level, listed in zip(self.domains, node, self.listed, strict=True):
-            codes = domain.hierarchy.table[level][[of[0] for of in domain.values]]
+            codes = domain.hierarchy.table[level][[leaves[0] for leaves in domain.values]]
             chosen[listed[codes[1:] != codes[:-1]]] = True
         return chosen
 

@@ -172,17 +172,17 @@ class ThresholdSearch:
             if base >= threshold:
                 return threshold
             # A set below the threshold can lose no more records than these.
-            most = min(self.limit, self.n - 1, (threshold - 1 - base) // max(1, price))
+            max_lost = min(self.limit, self.n - 1, (threshold - 1 - base) // max(1, price))
             grown = head is None
             if head is None:
                 head = self._under_head(places, counts, states)
                 cost = head.kept + self.n * head.gone  # without the tail
-                if head.gone <= most and cost < threshold:
+                if head.gone <= max_lost and cost < threshold:
                     threshold = min(threshold, self.offer(states == IN, cost))
-            if head.gone > most:
+            if head.gone > max_lost:
                 return threshold
             tail = states == OPEN
-            leave = tail & ((head.splits == 0) | (head.gone + head.lost > most))
+            leave = tail & ((head.splits == 0) | (head.gone + head.lost > max_lost))
             if leave.any():
                 states[leave] = OUT
                 added = None
@@ -195,7 +195,7 @@ class ThresholdSearch:
             costs = added.cuts
             among = np.flatnonzero(tail)
             if grown:
-                conflicts = self._conflicts(places, counts, states, among, head, conflicts.excludes, most)
+                conflicts = self._conflicts(places, counts, states, among, head, conflicts.excludes, max_lost)
             lists = conflicts.place, conflicts.starts, conflicts.listed
             prices = price * conflicts.sizes
             budget, left = prices.copy(), np.zeros_like(costs)
@@ -207,16 +207,16 @@ class ThresholdSearch:
                 among, conflicts.excludes, costs, left, *lists, prices, budget, states, self.first, added.squares,
                 added.runs,
             )  # fmt: skip
-            without, within = bound + left[among] >= threshold, bound + beyond >= threshold
-            if (without & within).any():
+            must_add, must_drop = bound + left[among] >= threshold, bound + beyond >= threshold
+            if (must_add & must_drop).any():
                 return threshold
-            if not (without | within).any():
+            if not (must_add | must_drop).any():
                 break
-            states[among[within]] = OUT
-            states[among[without]] = IN
-            if without.any():
+            states[among[must_drop]] = OUT
+            states[among[must_add]] = IN
+            if must_add.any():
                 head = None
-            if within.any():
+            if must_drop.any():
                 added = None
         room = threshold - base
         dear = np.minimum(costs[among], room).astype(np.float64)
@@ -242,10 +242,10 @@ class ThresholdSearch:
             into, sums, keys = into[:n].copy(), sums[:n].copy(), keys[:n].copy()
         return into[:n], sums[:n], keys[:n]
 
-    def _numbered(self, states: States, least: int) -> Longs:
+    def _numbered(self, states: States, min_state: int) -> Longs:
         """Number the intervals between cuts of at least this state, and return the steps of keys."""
         step = np.zeros(len(self.sizes), np.int64)
-        number_intervals(states, least, self.first, self.sizes, self._number, self._start, step)
+        number_intervals(states, min_state, self.first, self.sizes, self._number, self._start, step)
         return step
 
     def _added(self, places: Places, counts: Longs, keys: Longs, states: States) -> RunCosts:
@@ -266,10 +266,10 @@ class ThresholdSearch:
         step = self._numbered(states, IN)
         n = head_classes(places, counts, len(counts), self._number, step, *self._slots, *self._of_head)
         lost, splits = np.zeros(len(states), np.int64), np.zeros(len(states), np.int64)
-        gone, kept = single_losses(
+        n_lost, kept_discernibility = single_losses(
             places, counts, *self._of_head[1:], n, states, self.first, self.k, self._sizes, lost, splits
         )
-        return HeadLosses(n, gone, kept, lost, splits)
+        return HeadLosses(n, n_lost, kept_discernibility, lost, splits)
 
     def _conflicts(
         self,
@@ -279,14 +279,14 @@ class ThresholdSearch:
         tail: Longs,
         head: HeadLosses,
         excludes: Excludes,
-        most: int,
+        max_lost: int,
     ) -> Conflicts:
         """Return the conflicts under a head whose rows were just grouped, and the exclusions known before."""
         pair_losses(
             places, counts, *self._of_head[1:], head.n_classes, states, self.first, self.k, self._sizes, self._local,
             self._there, self._grid, head.lost, self._pairs, self._rows, self._n_listed,
         )  # fmt: skip
-        excludes = excludes | (head.gone + self._pairs > most)
+        excludes = excludes | (head.gone + self._pairs > max_lost)
         np.fill_diagonal(excludes, False)
         if not self._rows.shape[2]:
             return replace(Conflicts.none(len(states)), excludes=excludes)

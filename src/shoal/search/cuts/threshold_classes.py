@@ -21,7 +21,7 @@ States = NDArray[np.int8]  # (cuts)
 
 @compiled
 def number_intervals(
-    states: States, least: int, first: Longs, sizes: Longs, number: Longs, start: Longs, step: Longs
+    states: States, min_state: int, first: Longs, sizes: Longs, number: Longs, start: Longs, step: Longs
 ) -> None:
     """Number the intervals between cuts of at least this state.
 
@@ -34,12 +34,12 @@ def number_intervals(
         at = 0
         number[j, 0] = 0
         start[j, 0] = 0
-        for place in range(1, sizes[j]):
-            if states[first[j] + place - 1] >= least:
+        for position in range(1, sizes[j]):
+            if states[first[j] + position - 1] >= min_state:
                 n += 1
-                at = place
-            number[j, place] = n
-            start[j, place] = at
+                at = position
+            number[j, position] = n
+            start[j, position] = at
         step[j] = product
         product *= n + 1
 

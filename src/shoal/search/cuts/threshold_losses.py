@@ -28,8 +28,8 @@ def single_losses(
     Of each cut of the tail: the records that are ``lost`` if it splits the other classes, and the ``splits`` with a
     part that is not.
     """
-    gone = 0
-    kept = 0
+    n_lost = 0
+    kept_discernibility = 0
     lost[:] = 0
     splits[:] = 0
     open_columns = np.array([j for j in range(places.shape[1]) if in_tail(states, first, j)], np.int64)
@@ -38,22 +38,22 @@ def single_losses(
         for r in range(starts[c], starts[c + 1]):
             total += counts[order[r]]
         if total < k:
-            gone += total
+            n_lost += total
             continue
-        kept += total * total
+        kept_discernibility += total * total
         for j in open_columns:
             low = places[order[starts[c]], j]
             high = low
             for r in range(starts[c], starts[c + 1]):
                 i = order[r]
-                place = places[i, j]
-                sizes[place] += counts[i]
-                low = min(low, place)
-                high = max(high, place)
+                position = places[i, j]
+                sizes[position] += counts[i]
+                low = min(low, position)
+                high = max(high, position)
             left = sizes[low]
             sizes[low] = 0
-            for place in range(low + 1, high + 1):
-                v = first[j] + place - 1
+            for position in range(low + 1, high + 1):
+                v = first[j] + position - 1
                 if states[v] == 1:
                     if left < k:
                         lost[v] += left
@@ -61,9 +61,9 @@ def single_losses(
                         lost[v] += total - left
                     if left >= k or total - left >= k:
                         splits[v] += 1
-                left += sizes[place]
-                sizes[place] = 0
-    return gone, kept
+                left += sizes[position]
+                sizes[position] = 0
+    return n_lost, kept_discernibility
 
 
 @compiled_within
@@ -74,15 +74,15 @@ def _if_lost(size: int, k: int) -> int:
 
 @compiled_within
 def _add_to_pairs(
-    more: int, first_a: int, gap_a: Longs, first_b: int, gap_b: Longs, states: States, out: Longs
+    amount: int, first_a: int, gap_a: Longs, first_b: int, gap_b: Longs, states: States, out: Longs
 ) -> None:
     """Add to all pairs of cuts of the tail, one in each of two gaps between places."""
     for u in range(first_a + gap_a[0], first_a + gap_a[1]):
         if states[u] == 1:
             for v in range(first_b + gap_b[0], first_b + gap_b[1]):
                 if states[v] == 1:
-                    out[u, v] += more
-                    out[v, u] += more
+                    out[u, v] += amount
+                    out[v, u] += amount
 
 
 @compiled
@@ -97,7 +97,7 @@ def pair_losses(
     k: int,
     sizes: Longs,
     local: Longs,
-    there: Longs,
+    positions: Longs,
     grid: Longs,
     lost: Longs,
     out: Longs,
@@ -127,16 +127,16 @@ def pair_losses(
             low = places[order[a0], j]
             high = low
             for r in range(a0, a1):
-                place = places[order[r], j]
-                sizes[place] = 1
-                low = min(low, place)
-                high = max(high, place)
+                position = places[order[r], j]
+                sizes[position] = 1
+                low = min(low, position)
+                high = max(high, position)
             n = 0
-            for place in range(low, high + 1):
-                if sizes[place]:
-                    sizes[place] = 0
-                    local[j, place] = n
-                    there[j, n] = place
+            for position in range(low, high + 1):
+                if sizes[position]:
+                    sizes[position] = 0
+                    local[j, position] = n
+                    positions[j, n] = position
                     n += 1
             n_there[j] = n
         for i in range(q):
@@ -148,23 +148,31 @@ def pair_losses(
                 grid[0, local[i, places[order[r], i]]] += counts[order[r]]
             if rows.shape[2]:
                 list_lost_beside(
-                    order[a0:a1], places[:, i], grid[0], k, local[i], there[i], m, first[i], states, rows, n_listed
+                    order[a0:a1], places[:, i], grid[0], k, local[i], positions[i], m, first[i], states, rows, n_listed
                 )
             left = 0
             for a in range(m - 1):  # cuts after place a and after place b of the same column
                 left += grid[0, a]
                 middle = 0
-                once = _if_lost(left, k) + _if_lost(total - left, k)
-                if once:  # two cuts after place a do the same
-                    for u in range(first[i] + there[i, a], first[i] + there[i, a + 1]):
-                        out[u, first[i] + there[i, a] : first[i] + there[i, a + 1]] -= once
+                single_loss = _if_lost(left, k) + _if_lost(total - left, k)
+                if single_loss:  # two cuts after place a do the same
+                    for u in range(first[i] + positions[i, a], first[i] + positions[i, a + 1]):
+                        out[u, first[i] + positions[i, a] : first[i] + positions[i, a + 1]] -= single_loss
                 for b in range(a + 1, m - 1):
                     middle += grid[0, b]
                     right = total - left - middle
-                    more = _if_lost(left, k) + _if_lost(middle, k) + _if_lost(right, k)
-                    more -= once + _if_lost(left + middle, k) + _if_lost(right, k)
-                    if more:
-                        _add_to_pairs(more, first[i], there[i, a : a + 2], first[i], there[i, b : b + 2], states, out)
+                    joint_loss = _if_lost(left, k) + _if_lost(middle, k) + _if_lost(right, k)
+                    joint_loss -= single_loss + _if_lost(left + middle, k) + _if_lost(right, k)
+                    if joint_loss:
+                        _add_to_pairs(
+                            joint_loss,
+                            first[i],
+                            positions[i, a : a + 2],
+                            first[i],
+                            positions[i, b : b + 2],
+                            states,
+                            out,
+                        )
             for j in range(i + 1, q):
                 w = n_there[j]
                 if w < 2:
@@ -180,25 +188,31 @@ def pair_losses(
                         grid[a, b] = along + (grid[a - 1, b] if a else 0)
                 if rows.shape[2]:
                     list_lost_corners(
-                        order[a0:a1], places[:, i], places[:, j], grid, k, local[i], local[j], there[i], there[j], m, w,
-                        first[i], first[j], states, small, rows, n_listed,
+                        order[a0:a1], places[:, i], places[:, j], grid, k, local[i], local[j],
+                        positions[i], positions[j], m, w, first[i], first[j], states, small, rows, n_listed,
                     )  # fmt: skip
                 for a in range(m - 1):
                     low_a = grid[a, w - 1]
                     for b in range(w - 1):
                         low_b = grid[m - 1, b]
-                        both = grid[a, b]
-                        rest = total - low_a - low_b + both
-                        more = (
-                            _if_lost(both, k)
-                            + _if_lost(low_a - both, k)
-                            + _if_lost(low_b - both, k)
+                        corner = grid[a, b]
+                        rest = total - low_a - low_b + corner
+                        joint_loss = (
+                            _if_lost(corner, k)
+                            + _if_lost(low_a - corner, k)
+                            + _if_lost(low_b - corner, k)
                             + _if_lost(rest, k)
                         )
-                        if more or low_a < k or low_b < k or total - low_a < k or total - low_b < k:
-                            more -= _if_lost(low_a, k) + _if_lost(total - low_a, k)
-                            more -= _if_lost(low_b, k) + _if_lost(total - low_b, k)
-                            if more:
+                        if joint_loss or low_a < k or low_b < k or total - low_a < k or total - low_b < k:
+                            joint_loss -= _if_lost(low_a, k) + _if_lost(total - low_a, k)
+                            joint_loss -= _if_lost(low_b, k) + _if_lost(total - low_b, k)
+                            if joint_loss:
                                 _add_to_pairs(
-                                    more, first[i], there[i, a : a + 2], first[j], there[j, b : b + 2], states, out
+                                    joint_loss,
+                                    first[i],
+                                    positions[i, a : a + 2],
+                                    first[j],
+                                    positions[j, b : b + 2],
+                                    states,
+                                    out,
                                 )

@@ -42,7 +42,7 @@ def list_lost_beside(
     sizes: Longs,
     k: int,
     local: Longs,
-    there: Longs,
+    positions: Longs,
     m: int,
     first: int,
     states: States,
@@ -59,7 +59,7 @@ def list_lost_beside(
         at = local[places[row]]
         for a in range(m - 1):
             if (upto[a] if a >= at else total - upto[a]) < k:
-                for u in range(first + there[a], first + there[a + 1]):
+                for u in range(first + positions[a], first + positions[a + 1]):
                     if states[u] == 1 and n_listed[u, u] < rows.shape[2]:
                         rows[u, u, n_listed[u, u]] = row
                         n_listed[u, u] += 1
@@ -72,7 +72,9 @@ def list_lost_beside(
                 if upto[b] - upto[a] >= k:
                     break
                 if upto[b] >= k:
-                    _list_for_pairs(row, first, there[a : a + 2], first, there[b : b + 2], states, rows, n_listed)
+                    _list_for_pairs(
+                        row, first, positions[a : a + 2], first, positions[b : b + 2], states, rows, n_listed
+                    )
 
 
 @compiled_within
@@ -109,16 +111,16 @@ def list_lost_corners(
 
     ``upto[a, b]`` are the records up to place a of the one column and place b of the other.
     """
-    some = False
+    any_small = False
     for a in range(m):
         for b in range(w):  # is the smallest corner around these places lost?
-            here = a < m - 1 and b < w - 1 and upto[a, b] < k
-            here |= a < m - 1 and b > 0 and upto[a, w - 1] - upto[a, b - 1] < k
-            here |= a > 0 and b < w - 1 and upto[m - 1, b] - upto[a - 1, b] < k
-            here |= a > 0 and b > 0 and _corner(upto, m, w, a - 1, b - 1, True, True) < k
-            small[a, b] = here
-            some |= here
-    if not some:
+            is_small = a < m - 1 and b < w - 1 and upto[a, b] < k
+            is_small |= a < m - 1 and b > 0 and upto[a, w - 1] - upto[a, b - 1] < k
+            is_small |= a > 0 and b < w - 1 and upto[m - 1, b] - upto[a - 1, b] < k
+            is_small |= a > 0 and b > 0 and _corner(upto, m, w, a - 1, b - 1, True, True) < k
+            small[a, b] = is_small
+            any_small |= is_small
+    if not any_small:
         return
     total = upto[m - 1, w - 1]
     for row in members:

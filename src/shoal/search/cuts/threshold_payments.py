@@ -36,30 +36,30 @@ def pack_lists(
     ``number`` is -1 everywhere before and after.
     """
     t = tail.shape[0]
-    place = np.zeros(excludes.shape[0], np.int64)
+    tail_index = np.zeros(excludes.shape[0], np.int64)
     starts = np.zeros(t * t + 1, np.int64)
     n = 0
     for a in range(t):
-        place[tail[a]] = a
+        tail_index[tail[a]] = a
         for b in range(t):
             if a <= b and not excludes[tail[a], tail[b]]:
                 n += n_listed[tail[a], tail[b]]
             starts[a * t + b + 1] = n
     packed = np.empty(n, np.int64)
     sizes = np.empty(min(n, counts.shape[0]), np.int64)
-    known = 0
+    n_rows = 0
     for a in range(t):
         for b in range(a, t):
             e = a * t + b
             for r in range(starts[e + 1] - starts[e]):
                 row = rows[tail[a], tail[b], r]
                 if number[row] < 0:
-                    number[row] = known
-                    sizes[known] = counts[row]
-                    known += 1
+                    number[row] = n_rows
+                    sizes[n_rows] = counts[row]
+                    n_rows += 1
                 packed[starts[e] + r] = number[row]
     number[: counts.shape[0]] = -1
-    return place, starts, packed, sizes[:known].copy()
+    return tail_index, starts, packed, sizes[:n_rows].copy()
 
 
 @compiled
@@ -67,7 +67,7 @@ def pay_conflicts(
     tail: Longs,
     excludes: Excludes,
     costs: Longs,
-    place: Longs,
+    tail_index: Longs,
     starts: Longs,
     listed: Longs,
     budget: Longs,
@@ -84,7 +84,7 @@ def pay_conflicts(
     paid = 0
     for a in range(order.shape[0]):
         v = order[a]
-        e = place[v] * t + place[v]
+        e = tail_index[v] * t + tail_index[v]
         for r in range(starts[e], starts[e + 1]):
             y = min(left[v], budget[listed[r]])
             left[v] -= y
@@ -104,7 +104,7 @@ def pay_conflicts(
                 left[v] -= y
                 paid += y
                 continue
-            e = place[min(u, v)] * t + place[max(u, v)]
+            e = tail_index[min(u, v)] * t + tail_index[max(u, v)]
             for r in range(starts[e], starts[e + 1]):
                 y = min(left[u], left[v], budget[listed[r]])
                 left[u] -= y
@@ -120,7 +120,7 @@ def gains_of_cuts(
     excludes: Excludes,
     costs: Longs,
     left: Longs,
-    place: Longs,
+    tail_index: Longs,
     starts: Longs,
     listed: Longs,
     prices: Longs,
@@ -141,28 +141,28 @@ def gains_of_cuts(
     q = squares.shape[0] - 1
     wide = (first[1:] - first[:-1]).max() + 2
     column, at = np.zeros(states.shape[0], np.int64), np.zeros(states.shape[0], np.int64)
-    paid, toll, least = np.zeros((q, wide), np.int64), np.zeros((q, wide), np.int64), np.zeros(wide, np.int64)
-    decided, known = np.zeros((q, wide), np.int8), np.zeros((q, wide), np.int8)
+    paid, toll, cheapest = np.zeros((q, wide), np.int64), np.zeros((q, wide), np.int64), np.zeros(wide, np.int64)
+    decided, initial = np.zeros((q, wide), np.int8), np.zeros((q, wide), np.int8)
     n_intervals, differs = np.ones(q, np.int64), np.zeros(q, np.bool_)
     for j in range(q):
         for v in range(first[j], first[j + 1]):
             if states[v] >= 1:
                 column[v], at[v] = j, n_intervals[j]
-                known[j, at[v]] = states[v]
+                initial[j, at[v]] = states[v]
                 paid[j, at[v]] = costs[v] - left[v]
                 n_intervals[j] += 1
     beyond, whole = np.zeros(tail.shape[0], np.int64), np.zeros(tail.shape[0], np.int64)
-    taken = np.zeros(budget.shape[0], np.int64)
+    spent = np.zeros(budget.shape[0], np.int64)
     for a in range(tail.shape[0]):
         u = tail[a]
-        decided[:] = known
+        decided[:] = initial
         toll[:] = 0
         differs[:] = False
         decided[column[u], at[u]] = 2
-        e = place[u] * t + place[u]
+        e = tail_index[u] * t + tail_index[u]
         for r in range(starts[e], starts[e + 1]):
             beyond[a] += budget[listed[r]]
-            taken[listed[r]] = budget[listed[r]]
+            spent[listed[r]] = budget[listed[r]]
             whole[a] += prices[listed[r]]
         for b in range(tail.shape[0]):
             v = tail[b]
@@ -171,11 +171,11 @@ def gains_of_cuts(
                 differs[column[v]] = True
                 whole[a] += costs[v]
             elif u != v:
-                e = place[min(u, v)] * t + place[max(u, v)]
+                e = tail_index[min(u, v)] * t + tail_index[max(u, v)]
                 rest, price = TOLL * costs[v], 0
                 for r in range(starts[e], starts[e + 1]):
-                    y = min(rest, budget[listed[r]] - taken[listed[r]])
-                    taken[listed[r]] += y
+                    y = min(rest, budget[listed[r]] - spent[listed[r]])
+                    spent[listed[r]] += y
                     rest -= y
                     price += prices[listed[r]]
                 toll[column[v], at[v]] = TOLL * costs[v] - rest
@@ -185,9 +185,9 @@ def gains_of_cuts(
             if differs[j]:
                 n = n_intervals[j]
                 square = runs[squares[j] : squares[j] + n * n].reshape(n, n)
-                beyond[a] += least_beyond(square, decided[j], paid[j], toll[j], least)
+                beyond[a] += least_beyond(square, decided[j], paid[j], toll[j], cheapest)
         for b in range(tail.shape[0]):
-            e = place[min(u, tail[b])] * t + place[max(u, tail[b])]
+            e = tail_index[min(u, tail[b])] * t + tail_index[max(u, tail[b])]
             for r in range(starts[e], starts[e + 1]):
-                taken[listed[r]] = 0
+                spent[listed[r]] = 0
     return beyond, whole

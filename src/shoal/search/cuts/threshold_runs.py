@@ -73,12 +73,12 @@ def run_costs(
             m = 0
             i = int(slots[ends[e]])
             while i >= 0:  # the group in order
-                place = number[j, places[i, j]]
+                position = number[j, places[i, j]]
                 b = m
-                while b > 0 and at[b - 1] > place:
+                while b > 0 and at[b - 1] > position:
                     at[b], sizes[b] = at[b - 1], sizes[b - 1]
                     b -= 1
-                at[b], sizes[b] = place, counts[i]
+                at[b], sizes[b] = position, counts[i]
                 m += 1
                 i = before[i]
             for b in range(1, m):
@@ -115,24 +115,24 @@ def costs_of_cuts(states: States, first: Longs, squares: Longs, runs: Longs, cos
 
 
 @compiled_within
-def least_beyond(square: Longs, decided: States, paid: Longs, toll: Longs, least: Longs) -> int:
+def least_beyond(square: Longs, decided: States, paid: Longs, toll: Longs, cheapest: Longs) -> int:
     """Return what the cuts of a column cost at the least beyond what they have paid.
 
     Cuts that are left out cost their runs, and have paid. Others pay their toll. Those that are decided are out or in.
-    ``least[b]`` is room for what the cuts before b cost, if b stays.
+    ``cheapest[b]`` is room for what the cuts before b cost, if b stays.
     """
     n = square.shape[0]
-    least[0] = 0
+    cheapest[0] = 0
     for b in range(1, n + 1):
         if b < n and decided[b] == 0:
-            least[b] = NEVER
+            cheapest[b] = NEVER
             continue
-        found = least[b - 1]
+        best = cheapest[b - 1]
         before = 0
         for a in range(b - 2, -1, -1):
             if decided[a + 1] == 2:
                 break
             before += paid[a + 1]
-            found = min(found, least[a] + square[a, b - 1] - before)
-        least[b] = found + (toll[b] if b < n else 0)
-    return int(least[n])
+            best = min(best, cheapest[a] + square[a, b - 1] - before)
+        cheapest[b] = best + (toll[b] if b < n else 0)
+    return int(cheapest[n])

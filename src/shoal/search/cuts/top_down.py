@@ -46,12 +46,12 @@ def top_down(problem: Problem) -> Recoding:
     axis = choices.axis
     labels = None if problem.label is None else Labels(problem.table.sensitive[problem.label], axis)
     chosen: Chosen = np.zeros(axis.n_values, np.bool_)
-    seen = choices.seen(chosen)
-    if not seen.feasible:
+    evaluated = choices.seen(chosen)
+    if not evaluated.feasible:
         raise problem.infeasible() if problem.monotone else _no_beginning(problem)
     steps = [s for j, d in enumerate(axis.domains) for s in _steps(d, j, problem.cells[j], 0, d.n_values - 1)]
     while steps and not problem.out_of_time:
-        taken: tuple[float, Step, Chosen, EvaluatedChoice] | None = None
+        best_step: tuple[float, Step, Chosen, EvaluatedChoice] | None = None
         for step in tuple(steps):
             finer = chosen.copy()
             finer[axis.listed[step.column][np.array(step.starts) - 1]] = True
@@ -60,13 +60,13 @@ def top_down(problem: Problem) -> Recoding:
                 if problem.monotone and problem.suppresses_least:  # stars that stay may pass once there are more
                     steps.remove(step)
                 continue
-            gain = seen.value - after.value if labels is None else labels.gain(step)
-            score = gain / (max(0, _anonymity(seen) - _anonymity(after)) + 1)
-            if (labels is not None or _helps(seen, after)) and (taken is None or score > taken[0]):
-                taken = score, step, finer, after
-        if taken is None:
+            gain = evaluated.value - after.value if labels is None else labels.gain(step)
+            score = gain / (max(0, _anonymity(evaluated) - _anonymity(after)) + 1)
+            if (labels is not None or _helps(evaluated, after)) and (best_step is None or score > best_step[0]):
+                best_step = score, step, finer, after
+        if best_step is None:
             break
-        _, step, chosen, seen = taken
+        _, step, chosen, evaluated = best_step
         domain = axis.domains[step.column]
         steps = [s for s in steps if (s.column, s.first) != (step.column, step.first)]
         for first, last in _parts(step):
@@ -111,7 +111,7 @@ def _steps(domain: OrderedDomain, j: int, cells: str, first: int, last: int) -> 
 
 def _children(domain: OrderedDomain, first: int, last: int) -> tuple[int, ...]:
     """Return where the child labels start, on the highest level at which the interval has more than one label."""
-    leaves = np.array([of[0] for of in domain.values[first : last + 1]])
+    leaves = np.array([group[0] for group in domain.values[first : last + 1]])
     for codes in domain.hierarchy.table[::-1]:
         starts = np.flatnonzero(np.diff(codes[leaves]))
         if len(starts):
@@ -133,9 +133,9 @@ def _helps(before: EvaluatedChoice, after: EvaluatedChoice) -> bool:
     return after.value < before.value - slack
 
 
-def _anonymity(seen: EvaluatedChoice) -> int:
+def _anonymity(evaluated: EvaluatedChoice) -> int:
     """Return the number of respondents in the smallest kept class."""
-    persons: NDArray[np.int64] = seen.classes.persons[~seen.failing]
+    persons: NDArray[np.int64] = evaluated.classes.persons[~evaluated.failing]
     return int(persons.min())
 
 

@@ -17,11 +17,11 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.problem import Evaluation, Problem
 from shoal.table.threads import done_in_parts, go_on_if_wanted
 
-FEW = 1 << 15  # distinct tuples up to which a node takes less time than threads that take turns in Python
+MAX_SERIAL_TUPLES = 1 << 15  # distinct tuples up to which a node takes less time than threads that take turns in Python
 ROOM = 1 << 23  # classes of the nodes that wait to be asked for
 QUICK = 1 << 12  # classes that are grouped before a thread has woken up
 HUGE = 1 << 17  # classes from which a node by itself is derived on both cores (``rollup.HUGE``)
-FIRST, MOST = 4, 128  # nodes that are evaluated together, at first and if all of them were asked for
+FIRST, MAX_TOGETHER = 4, 128  # nodes that are evaluated together, at first and if all of them were asked for
 
 
 class PricedNode(NamedTuple):
@@ -32,11 +32,11 @@ class PricedNode(NamedTuple):
     above: float
 
 
-def priced(problem: Problem, seen: Evaluation) -> PricedNode:
+def priced(problem: Problem, evaluation: Evaluation) -> PricedNode:
     """Compute what searches ask of every evaluation."""
     objective = problem.objective
-    value = objective.value(seen) if seen.feasible else math.inf
-    return PricedNode(seen, value, objective.above(seen) if objective.sees_classes else -math.inf)
+    value = objective.value(evaluation) if evaluation.feasible else math.inf
+    return PricedNode(evaluation, value, objective.above(evaluation) if objective.sees_classes else -math.inf)
 
 
 class LooksAhead:
@@ -45,7 +45,7 @@ class LooksAhead:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         n_tuples = problem.table.n_classes
-        self._most = 1 if n_tuples <= FEW else min(MOST, max(FIRST, ROOM // n_tuples))
+        self._most = 1 if n_tuples <= MAX_SERIAL_TUPLES else min(MAX_TOGETHER, max(FIRST, ROOM // n_tuples))
         self._expected: Iterator[Node] = iter(())
         self._ready: dict[Node, PricedNode] = {}
         self._size = FIRST
@@ -62,9 +62,9 @@ class LooksAhead:
             if len(nodes) == 1:
                 return priced(self.problem, self.problem.evaluate(node))
             self._evaluate(nodes)
-        found = self._ready.pop(node)
-        self.problem.count_visit(found.seen)
-        return found
+        priced_node = self._ready.pop(node)
+        self.problem.count_visit(priced_node.seen)
+        return priced_node
 
     def _next(self, node: Node) -> Iterator[Node]:
         """Yield nodes that are expected after ``node``, more if all were asked for; none if that does not pay."""
@@ -76,19 +76,19 @@ class LooksAhead:
     def _evaluate(self, nodes: list[Node]) -> None:
         problem, half = self.problem, (len(nodes) + 1) // 2
         branches = [(problem.branch(), nodes[:half]), (problem.branch(), nodes[half:])]
-        found = done_in_parts(_evaluated_in_time, branches)
+        priced_parts = done_in_parts(_evaluated_in_time, branches)
         for branch, _ in branches:
             problem.join(branch)
-        self._ready = {of.seen.node: of for part in found for of in part}
+        self._ready = {entry.seen.node: entry for part in priced_parts for entry in part}
 
 
 def _evaluated_in_time(part: tuple[Problem, list[Node]]) -> list[PricedNode]:
     """Evaluate the nodes of a part, all of them unless time runs out; the first was asked for."""
     problem, nodes = part
-    found = [priced(problem, problem.evaluated(nodes[0]))]
+    priced_nodes = [priced(problem, problem.evaluated(nodes[0]))]
     for node in nodes[1:]:
         go_on_if_wanted()
         if problem.out_of_time:
             break
-        found.append(priced(problem, problem.evaluated(node)))
-    return found
+        priced_nodes.append(priced(problem, problem.evaluated(node)))
+    return priced_nodes

@@ -16,12 +16,12 @@ class Best:
         self.slack = 0.0  # costs this close are equal: they are sums of floats in different orders
         self.seen: Evaluation | None = None
 
-    def offer(self, value: float, seen: Evaluation) -> None:
+    def offer(self, value: float, evaluation: Evaluation) -> None:
         """Keep a feasible node if it is better."""
         if self.seen is None or value < self.value - self.slack:
-            self.value, self.seen = value, seen
-        elif value <= self.value + self.slack and tie_break(seen.node) < tie_break(self.seen.node):
-            self.value, self.seen = min(value, self.value), seen
+            self.value, self.seen = value, evaluation
+        elif value <= self.value + self.slack and tie_break(evaluation.node) < tie_break(self.seen.node):
+            self.value, self.seen = min(value, self.value), evaluation
         self.slack = 1e-11 * max(1.0, abs(self.value))
 
     def excludes(self, bound: float, node: Node) -> bool:

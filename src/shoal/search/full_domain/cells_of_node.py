@@ -45,7 +45,7 @@ class NodeCells(NamedTuple):
 
 
 def cells_of_node(
-    place: KeyPlaces, codes: NDArray[np.uint64], offsets: CellNumbers, n_here: Sequence[int], n_there: Sequence[int]
+    layout: KeyPlaces, codes: NDArray[np.uint64], offsets: CellNumbers, n_here: Sequence[int], n_there: Sequence[int]
 ) -> NodeCells:
     """Return the cells of a node with ``n_there`` labels in each column, reached from one with ``n_here``.
 
@@ -55,49 +55,49 @@ def cells_of_node(
     strides = {j: math.prod(n_there[i] for i in columns if i > j) for j in columns}
     pieces: list[list[int]] = []
     for j in columns:
-        if pieces and _width(place, [*pieces[-1], j]) <= PIECE:
+        if pieces and _width(layout, [*pieces[-1], j]) <= PIECE:
             pieces[-1].append(j)
         else:
             pieces.append([j])
     terms, starts = [np.zeros(1, np.uint32)], [0]
     for piece in pieces:
-        base = place.shifts[piece[0]]
-        bits = np.arange(n_here[piece[0]] if len(piece) == 1 else 1 << _width(place, piece), dtype=np.uint64)
-        found = np.zeros(len(bits), np.int64)
+        base = layout.shifts[piece[0]]
+        bits = np.arange(n_here[piece[0]] if len(piece) == 1 else 1 << _width(layout, piece), dtype=np.uint64)
+        cell_numbers = np.zeros(len(bits), np.int64)
         for j in piece:
-            code = (bits >> (place.shifts[j] - base)) & place.masks[j]
-            own = np.minimum(code.astype(np.int64), n_here[j] - 1)  # no row has a greater one
-            found += codes[offsets[j] + own].astype(np.int64) * strides[j]
+            code = (bits >> (layout.shifts[j] - base)) & layout.masks[j]
+            column_codes = np.minimum(code.astype(np.int64), n_here[j] - 1)  # no row has a greater one
+            cell_numbers += codes[offsets[j] + column_codes].astype(np.int64) * strides[j]
         starts.append(starts[-1] + len(terms[-1]))
-        terms.append(found.astype(np.uint32))
+        terms.append(cell_numbers.astype(np.uint32))
     split = next(i for i in range(len(columns) + 1) if math.prod(n_there[j] for j in columns[i:]) <= INNER)
     heads = [piece[0] for piece in pieces]
     return NodeCells(
-        place.words[heads],
-        place.shifts[heads],
-        np.array([(1 << _width(place, piece)) - 1 for piece in pieces], np.uint64),
+        layout.words[heads],
+        layout.shifts[heads],
+        np.array([(1 << _width(layout, piece)) - 1 for piece in pieces], np.uint64),
         np.array(starts[1:], np.int64),
         np.concatenate(terms),
-        _keys(place, columns[:split], n_there),
-        _keys(place, columns[split:], n_there),
+        _keys(layout, columns[:split], n_there),
+        _keys(layout, columns[split:], n_there),
     )
 
 
-def _width(place: KeyPlaces, columns: Sequence[int]) -> int:
+def _width(layout: KeyPlaces, columns: Sequence[int]) -> int:
     """Return how many bits of a word some columns span; more than a word if they are in different ones."""
     first, last = columns[0], columns[-1]
-    if place.words[first] != place.words[last]:
+    if layout.words[first] != layout.words[last]:
         return 65
-    return int(place.shifts[last] - place.shifts[first]) + int(place.masks[last]).bit_length()
+    return int(layout.shifts[last] - layout.shifts[first]) + int(layout.masks[last]).bit_length()
 
 
-def _keys(place: KeyPlaces, columns: Sequence[int], n_labels: Sequence[int]) -> PackedKeys:
+def _keys(layout: KeyPlaces, columns: Sequence[int], n_labels: Sequence[int]) -> PackedKeys:
     """Return the packed keys of all combinations of labels of some columns, the last one changing first."""
-    keys = np.zeros((1, place.n_words), np.uint64)
+    keys = np.zeros((1, layout.n_words), np.uint64)
     for j in columns:
-        own = np.zeros((n_labels[j], place.n_words), np.uint64)
-        own[:, place.words[j]] = np.arange(n_labels[j], dtype=np.uint64) << place.shifts[j]
-        keys = (keys[:, None] | own[None]).reshape(-1, place.n_words)
+        column_keys = np.zeros((n_labels[j], layout.n_words), np.uint64)
+        column_keys[:, layout.words[j]] = np.arange(n_labels[j], dtype=np.uint64) << layout.shifts[j]
+        keys = (keys[:, None] | column_keys[None]).reshape(-1, layout.n_words)
     return keys
 
 
@@ -110,8 +110,10 @@ def count_cells(
     """
     sums = np.zeros(len(cells.outer) * len(cells.inner), np.int64)
     cell_of = np.empty(len(keys) if with_classes else 0, np.uint32)
-    some = np.empty(BLOCK, np.uint32)
-    add_to_cells(keys, counts, cells.words, cells.shifts, cells.masks, cells.starts, cells.terms, sums, cell_of, some)
+    scratch = np.empty(BLOCK, np.uint32)
+    add_to_cells(
+        keys, counts, cells.words, cells.shifts, cells.masks, cells.starts, cells.terms, sums, cell_of, scratch
+    )
     n_classes = np.count_nonzero(sums)
     out, totals = np.empty((n_classes + 1, keys.shape[1]), np.uint64), np.empty(n_classes + 1, np.int64)
     number_of = np.empty(len(sums) if with_classes else 0, np.int64)
@@ -145,9 +147,9 @@ def add_to_cells(
             cells[i] = 0
         for p in range(words.shape[0]):
             w, at, wide = words[p], shifts[p], masks[p]
-            own = terms[starts[p] :]
+            column_terms = terms[starts[p] :]
             for i in range(rows.shape[0]):
-                cells[i] += own[(rows[i, w] >> at) & wide]
+                cells[i] += column_terms[(rows[i, w] >> at) & wide]
         for i in range(rows.shape[0]):
             sums[np.uint64(cells[i])] += number[i]
         if cell_of.shape[0]:

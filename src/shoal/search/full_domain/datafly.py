@@ -28,12 +28,12 @@ def datafly(problem: Problem) -> Recoding:
     k = _k(problem)
     node = problem.lattice.ground
     while True:
-        seen = problem.evaluate(node)
-        if seen.n_suppressed <= k:
-            enforced = problem.judged(seen.table, _enforced(seen, k), seen.lost, seen.n_lost)
+        evaluation = problem.evaluate(node)
+        if evaluation.n_suppressed <= k:
+            enforced = problem.judged(evaluation.table, _enforced(evaluation, k), evaluation.lost, evaluation.n_lost)
             if enforced.feasible:
                 return problem.recoding(enforced, "datafly", proved=False)
-        column = _most_distinct(problem, seen)
+        column = _most_distinct(problem, evaluation)
         if column is None:
             raise problem.infeasible() if problem.monotone else _past_the_answer(problem)
         node = moved_to_level(node, column, node[column] + 1)
@@ -62,22 +62,22 @@ def _k(problem: Problem) -> int:
     return max(sizes)
 
 
-def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
+def _most_distinct(problem: Problem, evaluation: Evaluation) -> int | None:
     """Return the column with the most distinct values that can still be generalized; the first one if several tie."""
-    codes = seen.table.codes
+    codes = evaluation.table.codes
     distinct = [
         (len(np.unique(codes[:, j])), -j)
-        for j, level in enumerate(seen.node)
-        if level < problem.lattice.heights[j] and problem.admits(moved_to_level(seen.node, j, level + 1))
+        for j, level in enumerate(evaluation.node)
+        if level < problem.lattice.heights[j] and problem.admits(moved_to_level(evaluation.node, j, level + 1))
     ]
     return -max(distinct)[1] if distinct else None
 
 
-def _enforced(seen: Evaluation, k: int) -> NDArray[np.bool_]:
+def _enforced(evaluation: Evaluation, k: int) -> NDArray[np.bool_]:
     """Step 4: suppress no records or at least k, by adding the smallest classes that suffice."""
-    failing = seen.failing.copy()
-    counts = seen.table.counts
-    for i in np.lexsort((*seen.table.codes.T[::-1], counts)):
+    failing = evaluation.failing.copy()
+    counts = evaluation.table.counts
+    for i in np.lexsort((*evaluation.table.codes.T[::-1], counts)):
         if not 0 < counts[failing].sum() < k:
             break
         failing[i] = True

@@ -175,31 +175,34 @@ class DeepSearch:
     def _next_column(self, box: SplitBox, threshold: float, branch: Branch) -> int | None:
         """Return the column to decide about next; None if nothing of the box is left to search."""
         low, high, costs = box.low, box.high, box.costs
-        bound = sum(of[level] for of, level in zip(costs, low, strict=True))
+        bound = sum(column_costs[level] for column_costs, level in zip(costs, low, strict=True))
         if branch.best.excludes(bound, tuple(low)):
             return None
         if bound >= threshold:
             branch.left_out = min(branch.left_out, bound)
             return None
-        found, most = None, -1.0
-        for j, of in enumerate(costs):
+        best_column, max_cost = None, -1.0
+        for j, column_costs in enumerate(costs):
             a, b = low[j], high[j]
             # Many columns cost the same from bottom to top: then the first step decides.
-            if a < b and (cost := of[b] - of[a] + (of[a + 1] - of[a]) / 2) > most:
-                found, most = j, cost
-        if found is not None and (self._stopped or self.problem.out_of_time):
+            if (
+                a < b
+                and (cost := column_costs[b] - column_costs[a] + (column_costs[a + 1] - column_costs[a]) / 2) > max_cost
+            ):
+                best_column, max_cost = j, cost
+        if best_column is not None and (self._stopped or self.problem.out_of_time):
             branch.in_time = False
-        return found if branch.in_time else None
+        return best_column if branch.in_time else None
 
     def _offer(self, box: SplitBox, branch: Branch) -> None:
         """Keep the highest node of a box if it is better."""
-        value = sum(of[level] for of, level in zip(box.costs, box.high, strict=True))
+        value = sum(column_costs[level] for column_costs, level in zip(box.costs, box.high, strict=True))
         node = tuple(box.high)
         if not branch.best.excludes(value, node):
             with self._turn:
-                seen = self.problem.evaluate(node)
-                if seen.feasible:
-                    branch.best.offer(self.objective.value(seen), seen)
+                evaluation = self.problem.evaluate(node)
+                if evaluation.feasible:
+                    branch.best.offer(self.objective.value(evaluation), evaluation)
 
     def _lowered(self, box: SplitBox, j: int, branch: Branch) -> SplitBox | None:
         """Return the nodes with column ``j`` at its lowest level; None if none of them is a solution."""
@@ -210,21 +213,21 @@ class DeepSearch:
 
     def _split(self, box: SplitBox, j: int, part: NDArray[np.int32], n_parts: int, high: list[int]) -> SplitBox | None:
         """Split the classes of a box by a column; ``high`` is then its highest node."""
-        given = (self._counts, box.class_of, box.n_classes, part, n_parts, self.least)
-        lost, sizes = split_sizes(self._leaves[j], *given)
+        grouping = (self._counts, box.class_of, box.n_classes, part, n_parts, self.least)
+        lost, sizes = split_sizes(self._leaves[j], *grouping)
         if box.n_lost + lost > self.most_lost:
             return None
         sums = box.sums.copy()
-        class_of, n_classes = split_classes(j, self._leaves, *given, sizes, self._extra, sums)
+        class_of, n_classes = split_classes(j, self._leaves, *grouping, sizes, self._extra, sums)
         return self._box(list(box.low), high, class_of, n_classes, box.n_lost + lost, sums)
 
     def _box(
         self, low: list[int], high: list[int], class_of: NDArray[np.int32], n_classes: int, n_lost: int, sums: Floats
     ) -> SplitBox:
         costs = self.objective.scaled(sums).tolist()
-        for of, highest in zip(costs, high, strict=True):
+        for column_costs, highest in zip(costs, high, strict=True):
             for level in range(highest - 1, -1, -1):
-                of[level] = min(of[level], of[level + 1])
+                column_costs[level] = min(column_costs[level], column_costs[level + 1])
         return SplitBox(low, high, class_of, n_classes, n_lost, sums, costs)
 
     def _parts_under(self, j: int, level: int, high: int | None) -> tuple[NDArray[np.int32], int]:
@@ -233,13 +236,13 @@ class DeepSearch:
         if key not in self._parts:
             table = self.problem.table.hierarchies[j].table
             n_codes = self.problem.table.hierarchies[j].cardinality(0)
-            own, above = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
-            own[table[0]] = table[level]
+            label_of, above = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+            label_of[table[0]] = table[level]
             if high is not None:
                 above[table[0]] = table[high]
             part, n_parts = np.zeros(n_codes, np.int32), 1
             for label in np.unique(above):
-                under, number = np.unique(own[above == label], return_inverse=True)
+                under, number = np.unique(label_of[above == label], return_inverse=True)
                 part[above == label] = number
                 n_parts = max(n_parts, len(under))
             self._parts[key] = part, n_parts

@@ -16,9 +16,9 @@ def split_sizes(
     n_classes: int,
     part: NDArray[np.int32],
     n_parts: int,
-    least: int,
+    min_records: int,
 ) -> tuple[int, NDArray[np.int32]]:
-    """Split every class into ``part[leaf]``; return the records in parts smaller than ``least``, and all sizes.
+    """Split every class into ``part[leaf]``; return the records in parts smaller than ``min_records``, and all sizes.
 
     A row is ``counts`` records of one leaf and one class; class ``n_classes`` holds the rows that are already lost. The
     size of a part is at ``[class * n_parts + part]``.
@@ -29,7 +29,7 @@ def split_sizes(
         sizes[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[row]])] += counts[row]
     lost = 0
     for i in range(n_classes * n_parts):
-        lost += sizes[i] if sizes[i] < least else 0
+        lost += sizes[i] if sizes[i] < min_records else 0
     return lost, sizes
 
 
@@ -42,7 +42,7 @@ def split_classes(
     n_classes: int,
     part: NDArray[np.int32],
     n_parts: int,
-    least: int,
+    min_records: int,
     sizes: NDArray[np.int32],
     extra: NDArray[np.float64],
     sums: NDArray[np.float64],
@@ -56,16 +56,16 @@ def split_classes(
     n = 0
     for i in range(n_classes * n_parts):
         number[i] = n
-        n += sizes[i] >= least
+        n += sizes[i] >= min_records
     for i in range(sizes.shape[0]):
-        if i >= n_classes * n_parts or sizes[i] < least:
+        if i >= n_classes * n_parts or sizes[i] < min_records:
             number[i] = n
     wide = np.uint64(n_parts)
     out = np.empty(class_of.shape[0], np.int32)
     for row in range(class_of.shape[0]):
-        to = number[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[column, row]])]
-        out[row] = to
-        if to == n and class_of[row] < n_classes:
+        target = number[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[column, row]])]
+        out[row] = target
+        if target == n and class_of[row] < n_classes:
             for j in range(sums.shape[0]):
                 for level in range(sums.shape[1]):
                     sums[j, level] += counts[row] * extra[j, level, leaves[j, row]]

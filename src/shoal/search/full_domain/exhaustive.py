@@ -20,9 +20,9 @@ def exhaustive(problem: Problem) -> Recoding:
     for i, node in enumerate(problem.lattice):
         if problem.out_of_time:
             return _unproved(problem, best)
-        seen, value, _ = ahead.at(node)
-        if seen.feasible:
-            best.offer(value, seen)
+        evaluation, value, _ = ahead.at(node)
+        if evaluation.feasible:
+            best.offer(value, evaluation)
         problem.progress("looking at every node", (i + 1) / problem.lattice.n_nodes)
     if best.seen is None:
         raise problem.infeasible()

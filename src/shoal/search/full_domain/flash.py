@@ -44,15 +44,15 @@ class _Traversal:
         self.lattice = problem.lattice
         self.tags = tags
         self.order = _order(problem)
-        place = np.empty(len(self.order), np.int64)
-        place[self.order] = np.arange(len(self.order))
-        self.place = place.reshape(self.lattice.shape)  # of each node in the order
+        position = np.empty(len(self.order), np.int64)
+        position[self.order] = np.arange(len(self.order))
+        self.place = position.reshape(self.lattice.shape)  # of each node in the order
 
     def run(self) -> None:
         """Search a path upwards from every untagged node; failing nodes start further paths."""
-        known = self.tags.known.ravel()  # the same memory
+        flat_tags = self.tags.known.ravel()  # the same memory
         for flat in self.order.tolist():
-            starts = [] if known[flat] else [(0, node_at(flat, self.place.shape))]
+            starts = [] if flat_tags[flat] else [(0, node_at(flat, self.place.shape))]
             while starts:
                 _, node = heapq.heappop(starts)
                 if not self.tags.known[node]:
@@ -97,5 +97,5 @@ def _order(problem: Problem) -> NDArray[np.int64]:
     values = [np.array([h.cardinality(level) for level in range(h.n_levels)]) for h in hierarchies]
     given_up = [1 - n / max(1, n[0]) for n in values]
     # Rounded, so that shares summed in another order are still equal.
-    sums = (reduce(np.add.outer, of).ravel().round(9) for of in (heights, climbed, given_up))
+    sums = (reduce(np.add.outer, shares).ravel().round(9) for shares in (heights, climbed, given_up))
     return np.lexsort(tuple(sums)[::-1])

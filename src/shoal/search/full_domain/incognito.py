@@ -49,28 +49,28 @@ def _within_limit(looks: Looks) -> Nodes:
     lattice = looks.problem.lattice
     columns = tuple(j for j, height in enumerate(lattice.heights) if height)  # the other columns have a single level
     require_room(looks, math.prod(lattice.heights[j] + 2 for j in columns))
-    found: dict[ColumnNumbers, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
+    satisfying: dict[ColumnNumbers, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
     for size in range(1, len(columns) + 1):
-        found = {chosen: _searched(looks, chosen, found) for chosen in combinations(columns, size)}
+        satisfying = {chosen: _searched(looks, chosen, satisfying) for chosen in combinations(columns, size)}
         looks.problem.progress(f"sets of {size} columns", size / len(columns))
-    return found[columns].reshape(lattice.shape)
+    return satisfying[columns].reshape(lattice.shape)
 
 
 def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers, Nodes]) -> Nodes:
     """Return the satisfying nodes of a set of columns, from those of every set with one column less."""
     shape = [looks.problem.lattice.heights[j] + 1 for j in columns]
-    candidates, found = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
+    candidates, satisfying = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
     for i in range(len(columns)):
         part = smaller[columns[:i] + columns[i + 1 :]]
         candidates &= np.expand_dims(part, i)  # join and prune in one step: each part of a candidate satisfies
-        np.moveaxis(found, i, 0)[-1] = part  # a column at its highest level is equivalent to leaving it out
-    unknown = np.argwhere(candidates & ~found)
+        np.moveaxis(satisfying, i, 0)[-1] = part  # a column at its highest level is equivalent to leaving it out
+    unknown = np.argwhere(candidates & ~satisfying)
     in_order: list[Node] = list(map(tuple, unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist()))
-    looks.expect(_raised(looks.problem, columns, levels) for levels in in_order if not found[levels])
+    looks.expect(_raised(looks.problem, columns, levels) for levels in in_order if not satisfying[levels])
     for levels in in_order:
-        if not found[levels] and looks.satisfies(_raised(looks.problem, columns, levels)):
-            found[from_node_up(levels)] = True
-    return found
+        if not satisfying[levels] and looks.satisfies(_raised(looks.problem, columns, levels)):
+            satisfying[from_node_up(levels)] = True
+    return satisfying
 
 
 def _raised(problem: Problem, columns: ColumnNumbers, levels: Node) -> Node:

@@ -44,10 +44,10 @@ class Minimal:
 
 
 PREFERENCES: dict[str, Callable[[Minimal], Fraction | int]] = {
-    "least-absolute": lambda found: found.height,
-    "least-relative": lambda found: found.relative,
-    "maximum-distribution": lambda found: -found.classes,
-    "least-suppression": lambda found: found.suppressed,
+    "least-absolute": lambda node: node.height,
+    "least-relative": lambda node: node.relative,
+    "maximum-distribution": lambda node: -node.classes,
+    "least-suppression": lambda node: node.suppressed,
 }
 
 
@@ -63,11 +63,11 @@ def search_k_minimal(problem: Problem) -> Recoding:
     """Return the k-minimal generalization that the policy prefers."""
     looks = Looks(problem, "k_minimal")
     try:
-        found = _described(looks)
+        minimal_nodes = _described(looks)
     except OutOfTimeError:
         return looks.so_far()
-    nearest = [chosen.node for chosen in preferred(found, problem.terms.preference)]
-    claim = f"of the {len(found)} k-minimal generalizations none {_FIRST[problem.terms.preference]}"
+    nearest = [chosen.node for chosen in preferred(minimal_nodes, problem.terms.preference)]
+    claim = f"of the {len(minimal_nodes)} k-minimal generalizations none {_FIRST[problem.terms.preference]}"
     is_objective = isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1
     is_objective &= problem.terms.preference == "least-absolute"
     return looks.answer(looks.cheapest(nearest), proved=is_objective, claim=claim)
@@ -78,23 +78,23 @@ def minimal_nodes(problem: Problem) -> list[Minimal]:
     return _described(Looks(problem, "k_minimal"))
 
 
-def preferred(found: Iterable[Minimal], preference: str) -> list[Minimal]:
+def preferred(candidates: Iterable[Minimal], preference: str) -> list[Minimal]:
     """Return the generalizations that a preference ranks first; several if they tie."""
-    ranked = [(PREFERENCES[preference](one), one) for one in found]
-    least = min((value for value, _ in ranked), default=0)
-    return [one for value, one in ranked if value == least]
+    ranked = [(PREFERENCES[preference](candidate), candidate) for candidate in candidates]
+    best_value = min((value for value, _ in ranked), default=0)
+    return [candidate for value, candidate in ranked if value == best_value]
 
 
 def _described(looks: Looks) -> list[Minimal]:
-    return [_of(looks.problem, looks.again(node)) for node in minimal(looks)]
+    return [_minimal_of(looks.problem, looks.again(node)) for node in minimal(looks)]
 
 
-def _of(problem: Problem, seen: Evaluation) -> Minimal:
-    levels = list(zip(problem.table.hierarchies, seen.node, strict=True))
+def _minimal_of(problem: Problem, evaluation: Evaluation) -> Minimal:
+    levels = list(zip(problem.table.hierarchies, evaluation.node, strict=True))
     return Minimal(
-        seen.node,
+        evaluation.node,
         tuple(h.number(level) for h, level in levels),
         sum((Fraction(h.number(level), max(1, h.number_of_top)) for h, level in levels), Fraction(0)),
-        int((~seen.failing).sum()),
-        seen.n_suppressed,
+        int((~evaluation.failing).sum()),
+        evaluation.n_suppressed,
     )

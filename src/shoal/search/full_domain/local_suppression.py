@@ -50,18 +50,18 @@ def local_suppression(problem: Problem) -> Recoding:
     top = _cells(problem, problem.lattice.top)
     if not top.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "local_suppression")
-    seen: set[Node] = set()
-    best = min(_looks(problem, _starts(problem), seen), key=_rank)
+    visited: set[Node] = set()
+    best = min(_looks(problem, _starts(problem), visited), key=_rank)
     better: SuppressedNode | None = best
     while better is not None:
         best = better
-        better = _better_neighbour(problem, best, seen)
+        better = _better_neighbour(problem, best, visited)
     cells = _cells(problem, best.node)
     partition, _ = cell_suppression.partition_and_bound(cells)
     if partition is None:
         raise ValueError("what passes as one class passes when dealt out")
     answer = min((_answer(problem, cells, p) for p in (partition, cell_suppression.covered(cells))), key=lambda a: a[0])
-    return replace(answer[1], n_evaluated=len(seen), n_nodes=problem.lattice.n_nodes)
+    return replace(answer[1], n_evaluated=len(visited), n_nodes=problem.lattice.n_nodes)
 
 
 def _rank(look: SuppressedNode) -> tuple[float, Node]:
@@ -70,7 +70,7 @@ def _rank(look: SuppressedNode) -> tuple[float, Node]:
 
 def _starts(problem: Problem) -> list[Node]:
     """Return the top, and the best nodes if some records may fail."""
-    found = [problem.lattice.top]
+    starts = [problem.lattice.top]
     n = problem.table.n_records
     seconds = None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1)
     for share in SHARES:
@@ -81,18 +81,18 @@ def _starts(problem: Problem) -> list[Node]:
         except (InfeasibleError, OutOfTimeError):
             continue
         if isinstance(answer, FullDomain):
-            found.append(answer.node)
-    return list(dict.fromkeys(found))
+            starts.append(answer.node)
+    return list(dict.fromkeys(starts))
 
 
-def _better_neighbour(problem: Problem, best: SuppressedNode, seen: set[Node]) -> SuppressedNode | None:
+def _better_neighbour(problem: Problem, best: SuppressedNode, visited: set[Node]) -> SuppressedNode | None:
     """Return the first step up or down that reduces the cost."""
     steps = [(j, other) for j, level in enumerate(best.node) for other in (level - 1, level + 1)]
     nodes = [moved_to_level(best.node, j, other) for j, other in steps if 0 <= other <= problem.lattice.heights[j]]
-    new = [node for node in nodes if node not in seen]
-    looks = _looks(problem, new, seen)
+    new = [node for node in nodes if node not in visited]
+    looks = _looks(problem, new, visited)
     for _ in new:
-        if len(seen) >= NODES or problem.out_of_time:
+        if len(visited) >= NODES or problem.out_of_time:
             return None
         look = next(looks)
         if look.value < best.value - 1e-12 * abs(best.value):
@@ -100,28 +100,28 @@ def _better_neighbour(problem: Problem, best: SuppressedNode, seen: set[Node]) -
     return None
 
 
-def _looks(problem: Problem, nodes: list[Node], seen: set[Node]) -> Iterator[SuppressedNode]:
+def _looks(problem: Problem, nodes: list[Node], visited: set[Node]) -> Iterator[SuppressedNode]:
     """Suppress the cells at each node, on both cores; a node is seen when it is asked for."""
-    for look, told in done_ahead(partial(_look, problem), nodes):
-        seen.add(look.node)
-        for what, share in told:
-            problem.progress(what, share)
-        problem.progress("weighing levels against hidden cells", min(1.0, len(seen) / NODES))
+    for look, reports in done_ahead(partial(_look, problem), nodes):
+        visited.add(look.node)
+        for step, share in reports:
+            problem.progress(step, share)
+        problem.progress("weighing levels against hidden cells", min(1.0, len(visited) / NODES))
         yield look
 
 
 def _look(problem: Problem, node: Node) -> tuple[SuppressedNode, list[tuple[str, float]]]:
     """Suppress the cells at a node; return also its progress, to be told when somebody asks for the node."""
-    told: list[tuple[str, float]] = []
+    reports: list[tuple[str, float]] = []
 
-    def noted(what: str, share: float) -> None:
+    def noted(step: str, share: float) -> None:
         go_on_if_wanted()
-        told.append((what, share))
+        reports.append((step, share))
 
     quiet = copy(problem)
     quiet.progress = noted
     cells = _cells(quiet, node)
-    return SuppressedNode(node, _answer(quiet, cells, cell_suppression.covered(cells))[0]), told
+    return SuppressedNode(node, _answer(quiet, cells, cell_suppression.covered(cells))[0]), reports
 
 
 def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:

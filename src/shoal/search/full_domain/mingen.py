@@ -29,12 +29,12 @@ def mingen(problem: Problem) -> Recoding:
         if problem.out_of_time:
             finished = False
             break
-        seen, value, _ = ahead.at(node)
-        if seen.feasible:
+        evaluation, value, _ = ahead.at(node)
+        if evaluation.feasible:
             distortions.append(value)
-            best.offer(value, seen)
-        if i == 0 and seen.feasible and not seen.n_suppressed:
-            return problem.recoding(seen, "mingen", proved=True, claim="the table satisfies as it is")
+            best.offer(value, evaluation)
+        if i == 0 and evaluation.feasible and not evaluation.n_suppressed:
+            return problem.recoding(evaluation, "mingen", proved=True, claim="the table satisfies as it is")
         problem.progress("making every generalization", (i + 1) / problem.lattice.n_nodes)
     if best.seen is None:
         raise problem.infeasible() if finished else problem.unfinished()

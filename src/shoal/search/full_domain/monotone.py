@@ -50,13 +50,13 @@ class Looks:
         if node not in self._satisfies:
             if self.problem.out_of_time:
                 raise self.problem.unfinished()
-            seen, value, above = self._ahead.at(node)
-            if seen.feasible:
+            evaluation, value, above = self._ahead.at(node)
+            if evaluation.feasible:
                 self._costs[node] = value
-                self.best.offer(value, seen)
+                self.best.offer(value, evaluation)
             if self.problem.objective.sees_classes:
                 self._above.append((node, above))
-            self._satisfies[node] = not self.problem.rules_out_below(seen)
+            self._satisfies[node] = not self.problem.rules_out_below(evaluation)
         return self._satisfies[node]
 
     def feasible(self, node: Node) -> bool:
@@ -65,9 +65,9 @@ class Looks:
 
     def again(self, node: Node) -> Evaluation:
         """Evaluate a node again without counting it as another visited node."""
-        seen = self.problem.evaluate(node)
+        evaluation = self.problem.evaluate(node)
         self.problem.n_evaluated -= 1
-        return seen
+        return evaluation
 
     def cheapest(self, nodes: Iterable[Node]) -> Evaluation | None:
         """Return the best of some nodes, if any is feasible."""
@@ -82,14 +82,14 @@ class Looks:
 
         A node may cost less than a minimal node below it: more cells are generalized, but fewer records suppressed.
         """
-        least = self._least_costs()
-        left = np.flatnonzero(satisfying & (least <= self.best.value + self.best.slack))
-        costs = least.ravel()[left]
+        lower_bounds = self._least_costs()
+        left = np.flatnonzero(satisfying & (lower_bounds <= self.best.value + self.best.slack))
+        costs = lower_bounds.ravel()[left]
         order = np.argsort(costs, kind="stable")
 
         def worthwhile() -> Iterator[Node]:  # one at a time: there may be millions, and the best changes meanwhile
             for i in order:
-                node = node_at(int(left[i]), least.shape)
+                node = node_at(int(left[i]), lower_bounds.shape)
                 if not self.best.excludes(float(costs[i]), node):
                     yield node
 
@@ -100,16 +100,16 @@ class Looks:
     def _least_costs(self) -> NDArray[np.float64]:
         floor = self.problem.objective.floor()
         levels = [floor[j, :n] for j, n in enumerate(self.problem.lattice.shape)]
-        least = np.array(reduce(np.add.outer, levels))
+        lower_bounds = np.array(reduce(np.add.outer, levels))
         for node, cost in self._above:
-            np.maximum(least[from_node_up(node)], cost, out=least[from_node_up(node)])
-        return least
+            np.maximum(lower_bounds[from_node_up(node)], cost, out=lower_bounds[from_node_up(node)])
+        return lower_bounds
 
-    def answer(self, seen: Evaluation | None, *, proved: bool, claim: str = "") -> FullDomain:
+    def answer(self, evaluation: Evaluation | None, *, proved: bool, claim: str = "") -> FullDomain:
         """Return the solution, or raise the error that explains why there is none."""
-        if seen is None:
+        if evaluation is None:
             raise self.problem.infeasible()
-        return self.problem.best_node(seen, self.algorithm, proved=proved, claim=claim)
+        return self.problem.best_node(evaluation, self.algorithm, proved=proved, claim=claim)
 
     def so_far(self) -> FullDomain:
         """Return the best visited node when time runs out; for the others only the bottom node's cost is known."""

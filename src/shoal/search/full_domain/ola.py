@@ -63,23 +63,23 @@ def _bisect(tags: Tags, low: Node, high: Node) -> None:
 
 def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
     """The same if a satisfying node may not be feasible: then the nodes above it are tried, lowest first."""
-    found, waiting = [], []
+    feasible_nodes, waiting = [], []
     for node in nodes:
         if looks.feasible(node):
-            found.append(node)
+            feasible_nodes.append(node)
         else:
             waiting.append(tie_break(node))
     heapq.heapify(waiting)
     queued = {node for _, node in waiting}
     while waiting:
         _, node = heapq.heappop(waiting)
-        if any(below(other, node) for other in found):
+        if any(below(other, node) for other in feasible_nodes):
             continue
         if looks.feasible(node):
-            found.append(node)
+            feasible_nodes.append(node)
             continue
         for up in looks.problem.lattice.successors(node):
             if up not in queued:
                 queued.add(up)
                 heapq.heappush(waiting, tie_break(up))
-    return sorted(found, key=tie_break)
+    return sorted(feasible_nodes, key=tie_break)

@@ -92,15 +92,15 @@ class _BranchAndBound:
         if node in self.looks:
             return self.looks[node]
         problem, objective = self.problem, self.problem.objective
-        seen = problem.evaluate(node, bounded=not objective.sees_classes)
-        barren = problem.rules_out_below(seen)
-        if seen.feasible:
-            self.best.offer(objective.value(seen), seen)
+        evaluation = problem.evaluate(node, bounded=not objective.sees_classes)
+        barren = problem.rules_out_below(evaluation)
+        if evaluation.feasible:
+            self.best.offer(objective.value(evaluation), evaluation)
         if barren:
             self.barren.append(node)
-        costs = [] if barren else objective.below(seen).tolist()
-        above = objective.above(seen) if objective.sees_classes else -np.inf
-        self.looks[node] = look = Look(seen.feasible, barren, costs, above)
+        costs = [] if barren else objective.below(evaluation).tolist()
+        above = objective.above(evaluation) if objective.sees_classes else -np.inf
+        self.looks[node] = look = Look(evaluation.feasible, barren, costs, above)
         return look
 
     def descend(self, node: Node) -> None:
@@ -209,20 +209,20 @@ class _BranchAndBound:
         for j, column in enumerate(costs):
             if column[high[j]] - column[low[j]] < safe:
                 continue
-            others = bound - column[low[j]]
+            rest = bound - column[low[j]]
             while levels[j] > low[j] and self.best.excludes(
-                others + column[levels[j]], moved_to_level(low, j, levels[j])
+                rest + column[levels[j]], moved_to_level(low, j, levels[j])
             ):
                 levels[j] -= 1
         return tuple(levels)
 
     def _report(self, bound: float) -> None:
-        shown = self.problem.objective.shown
+        displayed = self.problem.objective.shown
         if self.best.seen is None:
             self.problem.progress("looking for an answer", 0)
         else:
-            least, best = shown(bound), shown(self.best.value)
-            self.problem.progress(f"best {best:.4f}, none below {least:.4f}", least / best if best else 1.0)
+            lower, best = displayed(bound), displayed(self.best.value)
+            self.problem.progress(f"best {best:.4f}, none below {lower:.4f}", lower / best if best else 1.0)
 
 
 class _NodeList:

@@ -33,15 +33,15 @@ class KeyLayout:
 
     def __init__(self, cardinalities: list[int]) -> None:
         words, shifts, masks = [], [], []
-        word = used = 0
+        word = used_bits = 0
         for cardinality in cardinalities:
             bits = max(1, (cardinality - 1).bit_length())
-            if used + bits > 64:
-                word, used = word + 1, 0
+            if used_bits + bits > 64:
+                word, used_bits = word + 1, 0
             words.append(word)
-            shifts.append(used)
+            shifts.append(used_bits)
             masks.append((1 << bits) - 1)
-            used += bits
+            used_bits += bits
         self.n_words = word + 1
         self.words = np.array(words, np.int64)
         self.shifts = np.array(shifts, np.uint64)
@@ -91,8 +91,8 @@ class NodeTable:
         # Kept as by ``cached_property``, in which Python 3.11 lets only one thread at a time merge histograms.
         if "_frequency" not in self.__dict__:
             self.__dict__["_frequency"] = self._merged()
-        found: FrequencyTable = self.__dict__["_frequency"]
-        return found
+        table: FrequencyTable = self.__dict__["_frequency"]
+        return table
 
     def _merged(self) -> FrequencyTable:
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
@@ -107,9 +107,9 @@ class NodeTable:
             entities=above.entities and above.entities.merged(self.class_of, n_classes),
         )
 
-    def large(self, least: int) -> tuple[NDArray[np.int64], FrequencyTable]:
-        """Return the classes of at least ``least`` records, and their table, without merging the others."""
-        large, class_of = number_large(self.counts, least, self.class_of)
+    def large(self, min_records: int) -> tuple[NDArray[np.int64], FrequencyTable]:
+        """Return the classes of at least ``min_records`` records, and their table, without merging the others."""
+        large, class_of = number_large(self.counts, min_records, self.class_of)
         if "_frequency" in self.__dict__:
             return large, self.frequency.taken(large)
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
@@ -172,9 +172,9 @@ class Rollup:
         them. Several parts may use branches at the same time: none sees a table of another, and this one is not used
         before they are joined.
         """
-        found = copy(self)
-        found._tables, found._marks, found._trunk, found._room = {}, {}, self, sys.maxsize
-        return found
+        copied = copy(self)
+        copied._tables, copied._marks, copied._trunk, copied._room = {}, {}, self, sys.maxsize
+        return copied
 
     def join(self, branch: Rollup) -> None:
         """Take over what a branch has used and derived."""
@@ -208,7 +208,7 @@ class Rollup:
 
     def _finest(self, table: NodeTable, node: Node) -> Node:
         """Return the finest node between a table and a node whose combinations of labels can be counted one by one."""
-        most, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
+        max_combinations, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
         cells = self.steps.most(np.array(node))
         while True:
             finer = [
@@ -216,7 +216,7 @@ class Rollup:
                 for j, level in enumerate(levels)
                 if level > table.node[j]
             ]
-            if not finer or min(finer)[0] > most:
+            if not finer or min(finer)[0] > max_combinations:
                 return tuple(levels)
             cells, j = min(finer)
             levels[j] -= 1
@@ -229,7 +229,7 @@ class Rollup:
         n = len(self._ground.counts)
         if n <= HUGE or len(self._nearest(node).counts) <= HUGE:
             return
-        n_labels = [int(of[level]) for of, level in zip(self.steps.n_labels, node, strict=True)]
+        n_labels = [int(column_labels[level]) for column_labels, level in zip(self.steps.n_labels, node, strict=True)]
         levels = [hierarchy.height for hierarchy in self.table.hierarchies]
         cells = 1
         for j in sorted(range(len(node)), key=lambda j: -n_labels[j]):
@@ -245,32 +245,32 @@ class Rollup:
 
         If that table is large, searching the whole cache for a smaller one is cheaper than using it.
         """
-        found, levels = self._ground, list(node)
+        nearest_table, levels = self._ground, list(node)
         for j in reversed(self._order):
             if node[j]:
                 if (cached := self._cached(tuple(levels))) is not None:
-                    found = cached
+                    nearest_table = cached
                     break
                 levels[j] = 0
-        if len(found.counts) > 32 * LARGE:
+        if len(nearest_table.counts) > 32 * LARGE:
             high, guard = self._mark(node) | self._guard, self._guard
             fit = [
-                of._tables[low]
-                for of in ((self,) if self._trunk is None else (self._trunk, self))
-                for low, mark in of._marks.items()
+                rollup._tables[low]
+                for rollup in ((self,) if self._trunk is None else (self._trunk, self))
+                for low, mark in rollup._marks.items()
                 if (high - mark) & guard == guard
             ]
-            found = min(fit, key=lambda table: len(table.counts), default=found)
-        return found
+            nearest_table = min(fit, key=lambda table: len(table.counts), default=nearest_table)
+        return nearest_table
 
     def _cached(self, node: Node) -> NodeTable | None:
         """Return the table of a node if it is cached, which is then the last that was used."""
-        found = self._tables.pop(node, None)
-        if found is None and self._trunk is not None:
-            found = self._trunk._tables.get(node)
-        if found is not None:
-            self._tables[node] = found
-        return found
+        table = self._tables.pop(node, None)
+        if table is None and self._trunk is not None:
+            table = self._trunk._tables.get(node)
+        if table is not None:
+            self._tables[node] = table
+        return table
 
     def _mark(self, node: Node) -> int:
         """Return the levels of a node in one number; no bit of the guard is lost where a node below is subtracted."""
@@ -296,47 +296,47 @@ class Rollup:
         return NodeTable(ground, levels, keys, counts, class_of, self.table, self.layout)
 
     def _regrouped(
-        self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels
+        self, keys: PackedKeys, counts: Counts, from_levels: Levels, to_levels: Levels
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
-        place, steps, with_classes = self.layout, self.steps, self._with_classes
-        if len(counts) > HUGE and steps.most(there) <= DENSE * len(counts):
-            every = np.arange(len(here))
-            n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (here, there))
-            cells = cells_of_node(place, steps.codes, steps.offsets[every, here, there], n_here, n_there)
+        layout, steps, with_classes = self.layout, self.steps, self._with_classes
+        if len(counts) > HUGE and steps.most(to_levels) <= DENSE * len(counts):
+            every = np.arange(len(from_levels))
+            n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (from_levels, to_levels))
+            cells = cells_of_node(layout, steps.codes, steps.offsets[every, from_levels, to_levels], n_here, n_there)
             return count_cells(keys, counts, cells, with_classes)
-        if keys.shape[1] == 1 and (len(counts) <= 2 * HUGE or self._seem_few(keys, counts, here, there)):
-            narrow, sums, class_of = self._hashed(keys, counts, here, there, with_classes)
+        if keys.shape[1] == 1 and (len(counts) <= 2 * HUGE or self._seem_few(keys, counts, from_levels, to_levels)):
+            narrow, sums, class_of = self._hashed(keys, counts, from_levels, to_levels, with_classes)
             return narrow[:, None], sums, class_of
-        changed = np.flatnonzero(here != there)
-        offsets = steps.offsets[changed, here[changed], there[changed]]
-        fields = (place.words[changed], place.shifts[changed], place.masks[changed])
-        given = (keys, counts, *fields, offsets, steps.codes)
+        changed = np.flatnonzero(from_levels != to_levels)
+        offsets = steps.offsets[changed, from_levels[changed], to_levels[changed]]
+        fields = (layout.words[changed], layout.shifts[changed], layout.masks[changed])
+        row_arrays = (keys, counts, *fields, offsets, steps.codes)
         if len(counts) <= HUGE:
-            found, sums, class_of = derive_large(*given, with_classes, 0, 0)
-            return found.copy(), sums.copy(), class_of  # copies, to free the unused rest of the arrays
-        halves = done_in_parts(lambda half: derive_large(*given, with_classes, half, 1), range(2))
-        (found, sums, class_of), (more, more_sums, more_classes) = halves
+            group_keys, sums, class_of = derive_large(*row_arrays, with_classes, 0, 0)
+            return group_keys.copy(), sums.copy(), class_of  # copies, to free the unused rest of the arrays
+        halves = done_in_parts(lambda half: derive_large(*row_arrays, with_classes, half, 1), range(2))
+        (group_keys, sums, class_of), (second_keys, more_sums, more_classes) = halves
         if with_classes:
             class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
-        return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
+        return np.concatenate([group_keys, second_keys]), np.concatenate([sums, more_sums]), class_of
 
     def _hashed(
-        self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels, with_classes: bool
+        self, keys: PackedKeys, counts: Counts, from_levels: Levels, to_levels: Levels, with_classes: bool
     ) -> tuple[NDArray[np.uint64], Counts, ClassOf]:
         """Recode and group rows whose keys are one word, with one hash table."""
-        place, steps = self.layout, self.steps
-        most = len(counts) if len(counts) <= HUGE else steps.most(there)
+        layout, steps = self.layout, self.steps
+        max_groups = len(counts) if len(counts) <= HUGE else steps.most(to_levels)
         return derive_node(
-            *(keys[:, 0], counts, here, there, place.shifts, place.masks),
-            *(steps.n_labels, steps.offsets, steps.codes, with_classes, most),
+            *(keys[:, 0], counts, from_levels, to_levels, layout.shifts, layout.masks),
+            *(steps.n_labels, steps.offsets, steps.codes, with_classes, max_groups),
         )
 
-    def _seem_few(self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels) -> bool:
+    def _seem_few(self, keys: PackedKeys, counts: Counts, from_levels: Levels, to_levels: Levels) -> bool:
         """Estimate whether a table fits the processor's cache, by the rows of a sample that coincide."""
-        some = np.arange(0, len(keys), max(1, len(keys) // SAMPLE))
-        _, found, _ = self._hashed(keys[some], counts[some], here, there, False)
-        return 2 * (len(some) - len(found)) * HUGE >= len(some) ** 2  # n rows in m classes have n² / 2m pairs
+        sample = np.arange(0, len(keys), max(1, len(keys) // SAMPLE))
+        _, sample_keys, _ = self._hashed(keys[sample], counts[sample], from_levels, to_levels, False)
+        return 2 * (len(sample) - len(sample_keys)) * HUGE >= len(sample) ** 2  # n rows in m classes have n² / 2m pairs
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room

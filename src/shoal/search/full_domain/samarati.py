@@ -24,11 +24,11 @@ def samarati(problem: Problem) -> Recoding:
     """Return the best node of the lowest layer with a solution."""
     looks = Looks(problem, "samarati")
     try:
-        seen = _lowest(looks)
+        evaluation = _lowest(looks)
     except OutOfTimeError:
         return looks.so_far()
     claim = "no generalization of smaller height satisfies the policy"
-    return looks.answer(seen, proved=_height_is_the_objective(problem), claim=claim)
+    return looks.answer(evaluation, proved=_height_is_the_objective(problem), claim=claim)
 
 
 def _lowest(looks: Looks) -> Evaluation | None:
@@ -46,8 +46,8 @@ def _lowest(looks: Looks) -> Evaluation | None:
         looks.problem.progress("halving the heights", 1 - (high - low) / lattice.height)
     for height in range(low, lattice.height + 1):
         looks.expect(lattice.layer(height))
-        if (seen := looks.cheapest(lattice.layer(height))) is not None:
-            return seen
+        if (evaluation := looks.cheapest(lattice.layer(height))) is not None:
+            return evaluation
     return None
 
 

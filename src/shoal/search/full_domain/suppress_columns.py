@@ -26,15 +26,15 @@ def suppress_columns(problem: Problem) -> Recoding:
     levels = levels_of(problem, problem.lattice.ground)
     narrowed = with_levels(problem, levels)
     try:
-        found = optimal(narrowed)
+        solution = optimal(narrowed)
     except InfeasibleError:
-        asked = ", ".join(model.asked for model in problem.asked)
+        requirements = ", ".join(model.asked for model in problem.asked)
         raise InfeasibleError(
-            f"hiding whole columns among {', '.join(problem.table.columns)} does not satisfy {asked} "
+            f"hiding whole columns among {', '.join(problem.table.columns)} does not satisfy {requirements} "
             f"with at most {problem.limit} of {problem.table.n_records} records suppressed",
             "relax the requirements, raise max_suppression, or use algorithm 'optimal', which generalizes too",
         ) from None
-    if not isinstance(found, FullDomain):
+    if not isinstance(solution, FullDomain):
         raise TypeError("the answer of 'optimal' is a node")
-    node = tuple(of[level] for of, level in zip(levels, found.node, strict=True))
-    return replace(found, hierarchies=problem.table.hierarchies, node=node, algorithm="suppress_columns")
+    node = tuple(column_levels[level] for column_levels, level in zip(levels, solution.node, strict=True))
+    return replace(solution, hierarchies=problem.table.hierarchies, node=node, algorithm="suppress_columns")

@@ -16,7 +16,7 @@ from shoal.search.full_domain.lattice import Node
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem
 
-MOST = 2_000  # nodes that are kept: more cannot be told apart in a picture
+MAX_VISITS = 2_000  # nodes that are kept: more cannot be told apart in a picture
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Visit:
 
 
 class Visits:
-    """A recorder for ``Problem``: the first ``MOST`` nodes, each once, and the number of evaluations."""
+    """A recorder for ``Problem``: the first ``MAX_VISITS`` nodes, each once, and the number of evaluations."""
 
     def __init__(self) -> None:
         self.of: dict[Node, Visit] = {}
@@ -42,11 +42,11 @@ class Visits:
         """Start again: another search begins, possibly with other hierarchies."""
         self.of, self.n_evaluated = {}, 0
 
-    def add(self, problem: Problem, seen: Evaluation) -> None:
+    def add(self, problem: Problem, evaluation: Evaluation) -> None:
         """Count an evaluation, and keep the node if there is room."""
         self.n_evaluated += 1
-        if seen.node not in self.of and len(self.of) < MOST:
-            self.of[seen.node] = _described(problem, seen)
+        if evaluation.node not in self.of and len(self.of) < MAX_VISITS:
+            self.of[evaluation.node] = _described(problem, evaluation)
 
     @property
     def best(self) -> Visit | None:
@@ -54,12 +54,21 @@ class Visits:
         return min((visit for visit in list(self.of.values()) if visit.feasible), key=lambda v: v.loss, default=None)
 
 
-def _described(problem: Problem, seen: Evaluation) -> Visit:
-    table, failing = seen.table, seen.failing
-    if not seen.feasible:
+def _described(problem: Problem, evaluation: Evaluation) -> Visit:
+    table, failing = evaluation.table, evaluation.failing
+    if not evaluation.feasible:
         failing = np.zeros_like(failing)
     persons = table.counts if problem.table.entities is None else problem.frequency(table).persons
     smallest = int(persons[~failing].min(initial=problem.n_records))
-    shown = replace(seen, failing=failing, n_suppressed=seen.n_suppressed if seen.feasible else 0)
-    loss = float(problem.objective.shown(problem.objective.value(shown)))
-    return Visit(seen.node, seen.feasible, problem.rules_out_below(seen), seen.n_suppressed, 1 / max(1, smallest), loss)
+    final_evaluation = replace(
+        evaluation, failing=failing, n_suppressed=evaluation.n_suppressed if evaluation.feasible else 0
+    )
+    loss = float(problem.objective.shown(problem.objective.value(final_evaluation)))
+    return Visit(
+        evaluation.node,
+        evaluation.feasible,
+        problem.rules_out_below(evaluation),
+        evaluation.n_suppressed,
+        1 / max(1, smallest),
+        loss,
+    )

@@ -82,11 +82,11 @@ class _ReleasedCells:
         loss = problem.objective if name == problem.objective_name else (LOSSES | WITH_LABEL)[name](problem)
         n_suppressed = self.parts.n_suppressed
         if isinstance(loss, CellLoss):
-            kept = [
+            kept_costs = [
                 float(records @ cell_prices(type(loss), problem.table, j, value))
                 for j, (value, records) in enumerate(zip(self.values, self._records, strict=True))
             ]
-            return loss.published(np.array(kept), n_suppressed)
+            return loss.published(np.array(kept_costs), n_suppressed)
         classes = self._alike if loss.measure is None else self._equal
         as_loss_sees = LossClasses(
             classes.counts,
@@ -108,8 +108,10 @@ class _ReleasedCells:
         """Parts released as the same values."""
         tuple_of, firsts = self.parts.tuples
         counts = sum_by_class(self.parts.kept, tuple_of, len(firsts))
-        there = counts > 0
-        return _KeptClasses(self.parts.codes[firsts[there]], counts[there], np.where(there, np.cumsum(there) - 1, -1))
+        nonempty = counts > 0
+        return _KeptClasses(
+            self.parts.codes[firsts[nonempty]], counts[nonempty], np.where(nonempty, np.cumsum(nonempty) - 1, -1)
+        )
 
     @cached_property
     def _alike(self) -> _KeptClasses:
@@ -130,7 +132,7 @@ class _ReleasedCells:
     def _prices(self, loss: type[Loss], codes: Codes) -> Floats:
         """Return [column, class]: the prices of cells released as these values."""
         prices = [cell_prices(loss, self.problem.table, j, value) for j, value in enumerate(self.values)]
-        return np.array([of[codes[:, j]] for j, of in enumerate(prices)])
+        return np.array([column_prices[codes[:, j]] for j, column_prices in enumerate(prices)])
 
     @cached_property
     def _labels(self) -> Histogram:

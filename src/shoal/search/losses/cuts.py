@@ -46,8 +46,8 @@ class CutCost:
         """Whether the loss depends on classes only, so that narrower cells gain nothing."""
         return False
 
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """Return [class, sum] that a kept class adds; ``least``: a lower bound if it and its intervals may grow."""
+    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
+        """Return [class, sum] that a kept class adds, or a lower bound if it and its intervals may still grow."""
         raise NotImplementedError
 
     def gone(self, counts: Counts) -> Floats:
@@ -62,15 +62,15 @@ class CutCost:
         """Return a lower bound on the figure of any finer choice, from sums of least costs and the lost records."""
         return self.figure(sums, n_lost)
 
-    def prices(self, classes: IntervalClasses, j: int, least: bool) -> Floats:
+    def prices(self, classes: IntervalClasses, j: int, lower_bound: bool) -> Floats:
         """Return the price of each class's cell in column ``j``."""
-        of = [self._price(j, interval, least) for interval in classes.intervals[j]]
-        return np.array(of)[classes.codes[:, j]]
+        interval_prices = [self._price(j, interval, lower_bound) for interval in classes.intervals[j]]
+        return np.array(interval_prices)[classes.codes[:, j]]
 
-    def _price(self, j: int, interval: IntervalEnds, least: bool) -> float:
-        key = (j, interval, least)
+    def _price(self, j: int, interval: IntervalEnds, lower_bound: bool) -> float:
+        key = (j, interval, lower_bound)
         if key not in self._known:
-            self._known[key] = self._least(j, interval) if least else self._exact(j, interval)
+            self._known[key] = self._least(j, interval) if lower_bound else self._exact(j, interval)
         return self._known[key]
 
     def _exact(self, j: int, interval: IntervalEnds) -> float:
@@ -86,11 +86,11 @@ class CutCost:
         """
         loss = self.problem.objective
         vocabulary, domain = self._vocabularies[j], self.domains[j]
-        own = np.sort(np.concatenate(domain.values[interval[0] : interval[1] + 1]))
-        if loss.measure not in ("share", "size") or vocabulary.of(own) == Vocabulary.TOP_ID:
+        leaves = np.sort(np.concatenate(domain.values[interval[0] : interval[1] + 1]))
+        if loss.measure not in ("share", "size") or vocabulary.of(leaves) == Vocabulary.TOP_ID:
             return self._exact(j, interval)
-        least = vocabulary.least_share(own) if loss.measure == "share" else float(len(own))
-        return float(loss.price(np.array([least]), domain.hierarchy)[0])
+        smallest = vocabulary.least_share(leaves) if loss.measure == "share" else float(len(leaves))
+        return float(loss.price(np.array([smallest]), domain.hierarchy)[0])
 
 
 class ClassCost(CutCost):
@@ -105,18 +105,18 @@ class ClassCost(CutCost):
         """Whether the cells have no price."""
         return self.loss.measure is None
 
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the cost that the loss gives each class."""
 
         def prices() -> Floats:
-            return np.array([self.prices(classes, j, least) for j in range(len(self.domains))])
+            return np.array([self.prices(classes, j, lower_bound) for j in range(len(self.domains))])
 
         def labels() -> Histogram:
             if classes.labels is None:
                 raise ValueError("the classes were counted without their labels")
             return classes.labels
 
-        return self.loss.kept(LossClasses(classes.counts, prices, labels), least=least)[:, None]
+        return self.loss.kept(LossClasses(classes.counts, prices, labels), lower_bound=lower_bound)[:, None]
 
     def gone(self, counts: Counts) -> Floats:
         """Return the same cost for every suppressed record."""
@@ -141,10 +141,10 @@ class LinearCost(CutCost):
         self.own = float(self.weights @ loss.own)
         self.suppressed = 0.0 if loss.mean_of_kept else loss.suppressed * float(self.weights.sum())
 
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the weighted cost of the cells."""
-        each = sum(w * self.prices(classes, j, least) for j, w in enumerate(self.weights))
-        return np.asarray(classes.counts * each)[:, None]
+        class_prices = sum(w * self.prices(classes, j, lower_bound) for j, w in enumerate(self.weights))
+        return np.asarray(classes.counts * class_prices)[:, None]
 
     def gone(self, counts: Counts) -> Floats:
         """Return the cost of all cells at the price of a suppressed one."""
@@ -160,8 +160,12 @@ class LinearCost(CutCost):
         """Return the bound; if suppression is free, it assumes that suppressible records are all at the top."""
         if not self.loss.mean_of_kept:
             return self.figure(sums, n_lost)
-        more = np.maximum(0, min(self.problem.limit, self.n - 1) - n_lost)
-        return np.asarray(np.maximum(0, (sums[:, 0] - more * self._top) / np.maximum(1, self.n - n_lost - more)))
+        max_suppressible = np.maximum(0, min(self.problem.limit, self.n - 1) - n_lost)
+        return np.asarray(
+            np.maximum(
+                0, (sums[:, 0] - max_suppressible * self._top) / np.maximum(1, self.n - n_lost - max_suppressible)
+            )
+        )
 
     @cached_property
     def _top(self) -> float:
@@ -177,9 +181,11 @@ class ColumnCost(CutCost):
         super().__init__(problem, domains)
         self.loss = loss
 
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the cost of the cells by column."""
-        return np.column_stack([classes.counts * self.prices(classes, j, least) for j in range(len(self.domains))])
+        return np.column_stack(
+            [classes.counts * self.prices(classes, j, lower_bound) for j in range(len(self.domains))]
+        )
 
     def gone(self, counts: Counts) -> Floats:
         """Return the cost of every cell at the price of a suppressed one."""

@@ -51,13 +51,13 @@ class ArxLoss(CellLoss):
 
     def scaled(self, sums: Floats) -> Floats:
         """Return w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column with one value loses nothing."""
-        least, room = self._range
-        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) * self.shares)
+        minimum, room = self._range
+        return np.asarray(np.log1p(np.maximum(0, (sums - minimum) / room)) * self.shares)
 
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
-        least = self.n / np.array([[h.domain] for h in self.table.hierarchies])
-        return least, np.where(least < self.n, self.n - least, np.inf)
+        minimum = self.n / np.array([[h.domain] for h in self.table.hierarchies])
+        return minimum, np.where(minimum < self.n, self.n - minimum, np.inf)
 
     def shown(self, value: float) -> float:
         """Return Π(1 + L)^w − 1 with weights that sum to 1; with equal weights, the geometric mean."""
@@ -74,8 +74,8 @@ class ArxLoss(CellLoss):
 
     def tangent(self, sums: Floats) -> Floats:
         """Return the slopes divided by 1 + L: the product over columns is replaced by its tangent."""
-        least = 1 / self._domains
-        scaled = np.maximum(0, sums / self.n - least) / np.maximum(1 - least, 1e-9)
+        minimum = 1 / self._domains
+        scaled = np.maximum(0, sums / self.n - minimum) / np.maximum(1 - minimum, 1e-9)
         return np.asarray(self.slopes / (1 + scaled))
 
     def mean_at_least(self, total: float) -> float:
@@ -167,14 +167,14 @@ class Discernibility(ClassLoss):
         super().__init__(problem)
         self.suppressed = float(self.n)
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return n_E²; a class that may still grow ends with at least k records."""
         counts = classes.counts.astype(np.float64)
-        return np.asarray(counts * (np.maximum(counts, self.least_size) if least else counts))
+        return np.asarray(counts * (np.maximum(counts, self.least_size) if lower_bound else counts))
 
-    def least_below(self, seen: Evaluation) -> float:
+    def least_below(self, evaluation: Evaluation) -> float:
         """Return a bound: lost records cost n on every lower node; others are in admissible classes or cost n."""
-        return float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost)
+        return float(self.n) * evaluation.n_lost + float(self.least_size) * (self.n - evaluation.n_lost)
 
 
 class AverageClass(ClassLoss):
@@ -183,7 +183,7 @@ class AverageClass(ClassLoss):
     C_AVG of LeFevre et al. is this figure divided by k.
     """
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return 1 for each class; merging never increases the number of classes."""
         return np.ones(len(classes.counts))
 
@@ -191,15 +191,15 @@ class AverageClass(ClassLoss):
         """Return n divided by the number of classes."""
         return np.asarray(self.n / np.maximum(1, sums + (n_suppressed > 0)))
 
-    def least_below(self, seen: Evaluation) -> float:
+    def least_below(self, evaluation: Evaluation) -> float:
         """Return a bound: a class of which n records can be kept splits into at most n / k classes."""
-        most = (seen.table.counts - seen.lost) // self.least_size
-        return self.n / max(1, int(most.sum()) + self.may_suppress)
+        max_parts = (evaluation.table.counts - evaluation.lost) // self.least_size
+        return self.n / max(1, int(max_parts.sum()) + self.may_suppress)
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
         """Return a bound: there are no more classes than finest classes, or than the records allow."""
-        most = np.minimum(sums, (self.n - n_lost) // self.least_size) + self.may_suppress
-        return np.asarray(self.n / np.maximum(1, most))
+        max_classes = np.minimum(sums, (self.n - n_lost) // self.least_size) + self.may_suppress
+        return np.asarray(self.n / np.maximum(1, max_classes))
 
 
 class Ambiguity(ClassLoss):
@@ -219,13 +219,13 @@ class Ambiguity(ClassLoss):
         """Return M, the number of values that a cell can stand for."""
         return measured
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return the product over columns of the values that the cells can stand for; merging only increases it."""
         return np.asarray(classes.counts * np.prod(classes.prices(), axis=0))
 
-    def least_below(self, seen: Evaluation) -> float:
+    def least_below(self, evaluation: Evaluation) -> float:
         """Return a bound: on lower nodes a lost record can be any tuple, and a kept one stands at least for itself."""
-        return self.suppressed * seen.n_lost + (self.n - seen.n_lost)
+        return self.suppressed * evaluation.n_lost + (self.n - evaluation.n_lost)
 
 
 class ClassificationLoss(ClassLoss):
@@ -241,7 +241,7 @@ class ClassificationLoss(ClassLoss):
         if problem.label is None:
             raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return the records whose label is wrong; merging never decreases their number."""
         return (classes.counts - most_frequent_counts(classes.labels())).astype(np.float64)
 
@@ -249,9 +249,9 @@ class ClassificationLoss(ClassLoss):
         """Return the share of all records."""
         return np.asarray(sums / self.n)
 
-    def least_below(self, seen: Evaluation) -> float:
+    def least_below(self, evaluation: Evaluation) -> float:
         """Return a bound: lost records are wrong on every lower node; all others may be right."""
-        return seen.n_lost / self.n
+        return evaluation.n_lost / self.n
 
 
 def most_frequent_counts(labels: Histogram) -> Counts:

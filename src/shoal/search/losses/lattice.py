@@ -48,18 +48,18 @@ class Loss:
         """Return [column, level]: the smallest cost of a level under any suppression, to be summed over columns."""
         raise NotImplementedError
 
-    def value(self, seen: Evaluation) -> float:
+    def value(self, evaluation: Evaluation) -> float:
         """Return the cost of the node."""
         raise NotImplementedError
 
-    def below(self, seen: Evaluation) -> Floats:
+    def below(self, evaluation: Evaluation) -> Floats:
         """Return [column, level]: the smallest cost for the nodes below, given the records that are lost there.
 
         The sum over the columns at the lowest levels of a box below the node bounds the whole box.
         """
         raise NotImplementedError
 
-    def above(self, seen: Evaluation) -> float:
+    def above(self, evaluation: Evaluation) -> float:
         """Return a lower bound on the cost of every node above."""
         raise NotImplementedError
 
@@ -128,7 +128,9 @@ class CellLoss(Loss):
         leaf_counts = problem.table.leaf_counts
         self.own = np.array([self.own_price(counts) for counts in leaf_counts])
         columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, leaf_counts, strict=True)))
-        prices = [self._cell_prices(column, own) for column, own in zip(columns, self.own.tolist(), strict=True)]
+        prices = [
+            self._cell_prices(column, own_price) for column, own_price in zip(columns, self.own.tolist(), strict=True)
+        ]
         self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
             self._base[j, : len(column.base)] = column.base
@@ -166,24 +168,24 @@ class CellLoss(Loss):
         """Return the slopes at the given sums of the columns; the same as ``slopes`` for a linear loss."""
         return self.slopes
 
-    def totals(self, kept: Floats, n_suppressed: int) -> Floats:
+    def totals(self, kept_costs: Floats, n_suppressed: int) -> Floats:
         """Return the sum per column that ``scaled`` takes, from the cost of the kept cells."""
         if self.mean_of_kept:
-            return np.asarray(kept / max(1, self.n - n_suppressed))
-        return np.asarray(kept + n_suppressed * self.suppressed - self.own)
+            return np.asarray(kept_costs / max(1, self.n - n_suppressed))
+        return np.asarray(kept_costs + n_suppressed * self.suppressed - self.own)
 
-    def published(self, kept: Floats, n_suppressed: int) -> float:
+    def published(self, kept_costs: Floats, n_suppressed: int) -> float:
         """Return the published figure, from the cost of each column's kept cells."""
-        return self.shown(float(self.scaled(self.totals(kept, n_suppressed)[:, None]).sum()))
+        return self.shown(float(self.scaled(self.totals(kept_costs, n_suppressed)[:, None]).sum()))
 
-    def _cell_prices(self, column: LevelCounts, own: float) -> CellPrices:
+    def _cell_prices(self, column: LevelCounts, own_price: float) -> CellPrices:
         """Return the prices of a column's cells on each level."""
         levels = range(len(column.under))
         prices = [column.prices(type(self), level) for level in levels]
         sums = np.array([under @ price for under, price in zip(column.under, prices, strict=True)])
         if self.mean_of_kept:
             return CellPrices(sums / max(1, self.n), tuple(np.zeros(len(price)) for price in prices))
-        return CellPrices(sums - own, tuple(self.suppressed - price for price in prices))
+        return CellPrices(sums - own_price, tuple(self.suppressed - price for price in prices))
 
     @property
     def base(self) -> Floats:
@@ -203,39 +205,39 @@ class CellLoss(Loss):
         """Return the cost of the levels without suppression."""
         return self._floor
 
-    def value(self, seen: Evaluation) -> float:
+    def value(self, evaluation: Evaluation) -> float:
         """Return the cost of the levels and of the suppressed records."""
-        if not seen.n_suppressed:
+        if not evaluation.n_suppressed:
             costs = self._floor
-        elif seen.all_lost:
-            costs = self._with_lost(seen)
+        elif evaluation.all_lost:
+            costs = self._with_lost(evaluation)
         else:
-            costs = self._with(seen, np.where(seen.failing, seen.table.counts, 0))
-        return float(costs[self._columns, seen.table.levels].sum())
+            costs = self._with(evaluation, np.where(evaluation.failing, evaluation.table.counts, 0))
+        return float(costs[self._columns, evaluation.table.levels].sum())
 
-    def below(self, seen: Evaluation) -> Floats:
+    def below(self, evaluation: Evaluation) -> Floats:
         """Return a bound: records lost here are suppressed on every lower node."""
-        return self._with_lost(seen) if seen.n_lost else self._floor
+        return self._with_lost(evaluation) if evaluation.n_lost else self._floor
 
-    def _with_lost(self, seen: Evaluation) -> Floats:
+    def _with_lost(self, evaluation: Evaluation) -> Floats:
         """Return the costs with lost records, cached because value and bounds of an evaluation are used in turn."""
         last, costs = self._last  # as one: threads that evaluate other nodes may replace both
-        if last is not seen:
-            costs = self._with(seen, seen.lost)
-            self._last = seen, costs
+        if last is not evaluation:
+            costs = self._with(evaluation, evaluation.lost)
+            self._last = evaluation, costs
         return costs
 
-    def above(self, seen: Evaluation) -> float:
+    def above(self, evaluation: Evaluation) -> float:
         """Return no bound beyond the floor."""
         return -np.inf
 
-    def _with(self, seen: Evaluation, suppressed: NDArray[np.int64]) -> Floats:
+    def _with(self, evaluation: Evaluation, suppressed: NDArray[np.int64]) -> Floats:
         """Return [column, level]: the smallest cost of a level or any above it, up to the node's own level.
 
         ``suppressed`` gives the suppressed records per class. On a lower level, a class can be any code under it; the
         bound takes the cheapest, so a higher level may have a lower bound.
         """
-        table, layout = seen.table, self._layout
+        table, layout = evaluation.table, self._layout
         sums = price_levels(
             *(table.keys, suppressed, table.levels, layout.words, layout.shifts, layout.masks),
             *(self._steps.n_labels, self._offsets, self._extra, self._base),
@@ -259,14 +261,14 @@ def _cheapest_under(
     j, lower, upper = np.array(pairs).T
     ends = steps.n_labels[j, upper].cumsum()
     starts = ends - steps.n_labels[j, upper]
-    to = np.repeat(starts, steps.n_labels[j, lower]) + steps.codes.astype(np.int64)
+    target = np.repeat(starts, steps.n_labels[j, lower]) + steps.codes.astype(np.int64)
     extra = np.concatenate([prices[column].extra[level] for column, level, _ in pairs])
     occurs = np.concatenate([columns[column].under[level] > 0 for column, level, _ in pairs])
-    least = np.full(ends[-1], np.inf)
-    np.minimum.at(least, to[occurs], extra[occurs])
+    cheapest = np.full(ends[-1], np.inf)
+    np.minimum.at(cheapest, target[occurs], extra[occurs])
     offsets = np.zeros_like(steps.offsets)
     offsets[j, upper, lower] = starts
-    return offsets, np.where(least < np.inf, least, 0)
+    return offsets, np.where(cheapest < np.inf, cheapest, 0)
 
 
 # --- losses of classes ----------------------------------------------------------------------------------------
@@ -297,8 +299,8 @@ class ClassLoss(Loss):
 
     # Defined by a loss.
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """Return what each class adds; ``least``: a lower bound if it may still merge with others or grow."""
+    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+        """Return what each class adds; ``lower_bound``: a lower bound if it may still merge with others or grow."""
         raise NotImplementedError
 
     def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
@@ -309,7 +311,7 @@ class ClassLoss(Loss):
         """Return a lower bound on the figure after any merging of classes, from least sums and the lost records."""
         return self.figure(sums, n_lost)
 
-    def least_below(self, seen: Evaluation) -> float:
+    def least_below(self, evaluation: Evaluation) -> float:
         """Return a lower bound on the cost of every node below."""
         raise NotImplementedError
 
@@ -317,29 +319,29 @@ class ClassLoss(Loss):
 
     def published(self, sums: float, n_suppressed: int) -> float:
         """Return the published figure, from what the kept classes and the suppressed records add."""
-        one: tuple[Any, Any] = (np.float64(sums), np.int64(n_suppressed))  # NumPy scalars, faster than arrays
-        return float(self.figure(*one))
+        scalars: tuple[Any, Any] = (np.float64(sums), np.int64(n_suppressed))  # NumPy scalars, faster than arrays
+        return float(self.figure(*scalars))
 
-    def value(self, seen: Evaluation) -> float:
+    def value(self, evaluation: Evaluation) -> float:
         """Return the total of the kept classes and the suppressed records."""
-        kept = self.kept(self._classes(seen))
-        if not seen.n_suppressed:
-            return self.published(float(kept.sum()), 0)
-        total = float(kept[~seen.failing].sum()) + self.suppressed * seen.n_suppressed
-        return self.published(total, seen.n_suppressed)
+        class_costs = self.kept(self._classes(evaluation))
+        if not evaluation.n_suppressed:
+            return self.published(float(class_costs.sum()), 0)
+        total = float(class_costs[~evaluation.failing].sum()) + self.suppressed * evaluation.n_suppressed
+        return self.published(total, evaluation.n_suppressed)
 
-    def above(self, seen: Evaluation) -> float:
+    def above(self, evaluation: Evaluation) -> float:
         """Return a bound: classes only merge, and a suppressed record costs at least as much as a kept one."""
-        return self.published(float(self.kept(self._classes(seen), least=True).sum()), 0)
+        return self.published(float(self.kept(self._classes(evaluation), lower_bound=True).sum()), 0)
 
     def floor(self) -> Floats:
         """Return zeros: nothing is known before the first evaluation."""
         return np.zeros((len(self.lattice.shape), max(self.lattice.shape)))
 
-    def below(self, seen: Evaluation) -> Floats:
+    def below(self, evaluation: Evaluation) -> Floats:
         """Return one bound for the whole box, assigned to the first column."""
         costs = self.floor()
-        costs[0] = self.least_below(seen)
+        costs[0] = self.least_below(evaluation)
         return costs
 
     @cached_property
@@ -348,14 +350,14 @@ class ClassLoss(Loss):
             starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.table.leaf_counts, strict=True))
         )
 
-    def _classes(self, seen: Evaluation) -> LossClasses:
+    def _classes(self, evaluation: Evaluation) -> LossClasses:
         """Return the classes of a node."""
-        return LossClasses(seen.table.counts, lambda: self._prices(seen), lambda: self._labels(seen))
+        return LossClasses(evaluation.table.counts, lambda: self._prices(evaluation), lambda: self._labels(evaluation))
 
-    def _prices(self, seen: Evaluation) -> Floats:
+    def _prices(self, evaluation: Evaluation) -> Floats:
         """Return [column, class]: the price of each class's label."""
-        of_node = zip(self._columns, seen.node, seen.table.codes.T, strict=True)
+        of_node = zip(self._columns, evaluation.node, evaluation.table.codes.T, strict=True)
         return np.array([column.prices(type(self), level)[codes] for column, level, codes in of_node])
 
-    def _labels(self, seen: Evaluation) -> Histogram:
-        return seen.table.frequency.sensitive[str(self.label)]
+    def _labels(self, evaluation: Evaluation) -> Histogram:
+        return evaluation.table.frequency.sensitive[str(self.label)]

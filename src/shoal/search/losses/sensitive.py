@@ -36,14 +36,14 @@ def sensitive_losses(
     """
     if not policy.coarsened:
         return {}
-    gone = n_records - released.n_records
+    n_suppressed = n_records - released.n_records
     means = []
     for name in policy.sensitive:
         histogram = released.sensitive[name]
         texts: tuple[Label, ...] = () if histogram.domain is None else histogram.domain.texts
         price = _prices(original, name, policy) if name in policy.coarsened else {}
         of_value = np.array([price.get(text, 0.0) for text in texts])
-        means.append((float(histogram.counts @ of_value[histogram.values]) + gone) / max(1, n_records))
+        means.append((float(histogram.counts @ of_value[histogram.values]) + n_suppressed) / max(1, n_records))
     sensitive = float(np.mean(means))
     n_quasi, n_sensitive = len(policy.quasi), len(policy.sensitive)
     together = (loss * n_quasi + sensitive * n_sensitive) / (n_quasi + n_sensitive)

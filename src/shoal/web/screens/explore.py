@@ -15,7 +15,7 @@ from shoal.alternatives.compare import Entry
 from shoal.alternatives.frontier import Point, with_parameters
 from shoal.alternatives.recommend import Exploration
 from shoal.report.drawings import frontier_plot, parameters_in_words
-from shoal.report.essentials import essentials, gone, proof
+from shoal.report.essentials import essentials, proof, suppression_sentence
 from shoal.report.html import sentence
 from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
@@ -52,7 +52,7 @@ def _show(request: Request) -> Response:
         sentence=sentence(release),
         before=run.cache["before"],
         answers=essentials(release, told.columns, attacks),
-        gone=gone(release),
+        gone=suppression_sentence(release),
         proof=proof(release.recoding),
         charts=run.cache["charts"],
         exploration=found,

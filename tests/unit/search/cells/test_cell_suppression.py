@@ -448,4 +448,4 @@ def test_a_round_changes_only_what_it_dissolved(seed, monkeypatch):
 @pytest.mark.parametrize("m", [1, 5, 30, 200])
 def test_the_least_are_the_first_of_a_stable_order(m):
     values = np.random.default_rng(m).integers(0, 9, 100) / 2
-    assert cell_suppression._least(values, m).tolist() == np.argsort(values, kind="stable")[:m].tolist()
+    assert cell_suppression._smallest_distances(values, m).tolist() == np.argsort(values, kind="stable")[:m].tolist()

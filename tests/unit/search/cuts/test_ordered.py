@@ -101,6 +101,6 @@ def test_a_finer_interval_never_costs_more_than_the_least_of_those_around_it(obj
     cost = Choices(problem).cost
     for first in range(4):
         for last in range(first, 4):
-            least = cost._price(0, (first, last), least=True)
-            around = [cost._price(0, (a, b), least=False) for a in range(first + 1) for b in range(last, 4)]
+            least = cost._price(0, (first, last), lower_bound=True)
+            around = [cost._price(0, (a, b), lower_bound=False) for a in range(first + 1) for b in range(last, 4)]
             assert least <= min(around) + 1e-12

@@ -71,7 +71,7 @@ class CellsOf:
 
 
 @dataclass(frozen=True)
-class Described:
+class PublicSchema:
     """Public facts about the columns, from the user or the policy."""
 
     bounds: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
@@ -87,14 +87,14 @@ class Described:
         bins: Mapping[str, int | Sequence[Any]] | None = None,
         granularity: Mapping[str, Any] | None = None,
         policy: Policy | None = None,
-    ) -> Described:
+    ) -> PublicSchema:
         """Check what was given; hierarchies of the policy that list their values add categories."""
-        ends = {name: _bounds(name, given) for name, given in (bounds or {}).items()}
+        ends = {name: _bounds(name, spec) for name, spec in (bounds or {}).items()}
         return cls(
             ends,
-            _of_policy(policy) | {name: _categories(name, given) for name, given in (categories or {}).items()},
-            {name: _edges(name, given, ends) for name, given in (bins or {}).items()},
-            {name: _unit(name, given) for name, given in (granularity or {}).items()},
+            _of_policy(policy) | {name: _categories(name, spec) for name, spec in (categories or {}).items()},
+            {name: _edges(name, spec, ends) for name, spec in (bins or {}).items()},
+            {name: _unit(name, spec) for name, spec in (granularity or {}).items()},
         )
 
     def fixed_point(self, column: str) -> FixedPoint:
@@ -107,15 +107,15 @@ class Described:
             )
         lower, upper = self.bounds[column]
         unit = self.granularity.get(column, Decimal(1).scaleb((upper - lower).adjusted() - FINEST))
-        found = FixedPoint(column, lower, upper, unit)
-        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or found.least == found.most:
+        fixed_point = FixedPoint(column, lower, upper, unit)
+        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or fixed_point.least == fixed_point.most:
+            width = "too many" if fixed_point.most > fixed_point.least else "less than one"
             raise PolicyError(
-                f"column {column!r}: its bounds are {'too many' if found.least < found.most else 'less than one'} "
-                "granularity units wide, or too far from 0",
+                f"column {column!r}: its bounds are {width} granularity units wide, or too far from 0",
                 "choose another granularity",
                 option="--granularity",
             )
-        return found
+        return fixed_point
 
     def cells(self, column: str) -> CellsOf:
         """Return the cells of a column; raise an error if neither categories nor bins are known."""
@@ -135,59 +135,59 @@ def _plain(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def _number(column: str, what: str, given: object) -> Decimal:
+def _number(column: str, subject: str, number: object) -> Decimal:
     value = (
-        parse_number(str(given))
-        if isinstance(given, int | float | str | Decimal) and not isinstance(given, bool)
+        parse_number(str(number))
+        if isinstance(number, int | float | str | Decimal) and not isinstance(number, bool)
         else None
     )
     if value is None or abs(value) > 10**15 or (value and abs(value.adjusted()) > 15):
-        raise PolicyError(f"column {column!r}: {what} must be numbers between -10^15 and 10^15")
+        raise PolicyError(f"column {column!r}: {subject} must be numbers between -10^15 and 10^15")
     return value
 
 
-def _bounds(column: str, given: Sequence[Any]) -> tuple[Decimal, Decimal]:
-    if isinstance(given, str) or len(given) != 2:
+def _bounds(column: str, ends: Sequence[Any]) -> tuple[Decimal, Decimal]:
+    if isinstance(ends, str) or len(ends) != 2:
         raise PolicyError(f"column {column!r}: bounds are two numbers, the lower and the upper one")
-    lower, upper = (_number(column, "bounds", end) for end in given)
+    lower, upper = (_number(column, "bounds", end) for end in ends)
     if lower >= upper:
         raise PolicyError(f"column {column!r}: the lower bound must be less than the upper one")
     return lower, upper
 
 
-def _categories(column: str, given: Sequence[Any]) -> tuple[str | None, ...]:
-    if isinstance(given, str):
+def _categories(column: str, listed: Sequence[Any]) -> tuple[str | None, ...]:
+    if isinstance(listed, str):
         raise PolicyError(f"column {column!r}: categories are a list of values")
-    found = tuple(
-        value if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in given
+    categories = tuple(
+        value if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in listed
     )
-    if not found or len(set(found)) < len(found):
+    if not categories or len(set(categories)) < len(categories):
         raise PolicyError(f"column {column!r}: categories must be at least one value, each listed once")
-    return found
+    return categories
 
 
 def _edges(
-    column: str, given: int | Sequence[Any], bounds: Mapping[str, tuple[Decimal, Decimal]]
+    column: str, bins: int | Sequence[Any], bounds: Mapping[str, tuple[Decimal, Decimal]]
 ) -> tuple[Decimal, ...]:
-    if isinstance(given, int):
-        if not 1 <= given <= MOST_BINS:
+    if isinstance(bins, int):
+        if not 1 <= bins <= MOST_BINS:
             raise PolicyError(f"column {column!r}: the number of bins must be between 1 and {MOST_BINS}")
         if column not in bounds:
             raise PolicyError(
-                f"column {column!r}: {given} bins between which bounds?",
+                f"column {column!r}: {bins} bins between which bounds?",
                 "state bounds, or list the edges",
                 option=f"--bounds {column}=0:120",
             )
         lower, upper = bounds[column]
-        return (*tuple(lower + (upper - lower) * i / given for i in range(given)), upper)
-    edges = tuple(_number(column, "edges of bins", edge) for edge in given)
+        return (*tuple(lower + (upper - lower) * i / bins for i in range(bins)), upper)
+    edges = tuple(_number(column, "edges of bins", edge) for edge in bins)
     if not 2 <= len(edges) <= MOST_BINS + 1 or any(a >= b for a, b in pairwise(edges)):
         raise PolicyError(f"column {column!r}: edges of bins must be at least two increasing numbers")
     return edges
 
 
-def _unit(column: str, given: object) -> Decimal:
-    unit = _number(column, "granularity", given)
+def _unit(column: str, granularity: object) -> Decimal:
+    unit = _number(column, "granularity", granularity)
     # x · 10 and x / 10 are the same on every engine, x · 0.1 is not.
     whole = unit if unit >= 1 else 1 / unit if unit > 0 else Decimal("0.5")
     if whole != whole.to_integral_value() or not math.isfinite(float(whole)):
@@ -198,10 +198,10 @@ def _unit(column: str, given: object) -> Decimal:
 def _of_policy(policy: Policy | None) -> dict[str, tuple[str | None, ...]]:
     if policy is None:
         return {}
-    found: dict[str, tuple[str | None, ...]] = {}
+    categories: dict[str, tuple[str | None, ...]] = {}
     for name, column in policy.columns.items():
         if isinstance(column.hierarchy, File):
-            found[name] = column.hierarchy.build(name, [], folder=policy.folder).leaves
+            categories[name] = column.hierarchy.build(name, [], folder=policy.folder).leaves
         elif isinstance(column.hierarchy, Tree):
-            found[name] = column.hierarchy.build(name, []).leaves
-    return found
+            categories[name] = column.hierarchy.build(name, []).leaves
+    return categories

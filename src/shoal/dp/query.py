@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from shoal.dp.answers import COVERS, Answers, NoisyAnswer, PlannedPiece, QueryPlan
-from shoal.dp.asks import (
-    Ask,
-    ContributionsAsk,
-    CountAsk,
-    MeanAsk,
-    PersonsAsk,
-    Piece,
-    SumAsk,
-    TableAsk,
-    require_few_cells,
-)
 from shoal.dp.budget import Budget, BudgetError
 from shoal.dp.counting import ExactStatistics, GroupKey, PrivacyUnit, all_keys, counted_exactly
-from shoal.dp.described import CellsOf, Described
 from shoal.dp.ledger import Ledger
 from shoal.dp.noise import ChangeBound, Noise, Threshold, calibrated, epsilon_of, thresholded
-from shoal.dp.quantiles import QuantileAsk
-from shoal.dp.regression import RegressionAsk
+from shoal.dp.public_schema import CellsOf, PublicSchema
+from shoal.dp.quantiles import QuantileStatistic
+from shoal.dp.regression import RegressionStatistic
+from shoal.dp.statistics import (
+    ContributionsStatistic,
+    CountStatistic,
+    MeanStatistic,
+    PersonsStatistic,
+    Piece,
+    Statistic,
+    SumStatistic,
+    TableStatistic,
+    require_few_cells,
+)
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import Groupable, groupable
@@ -143,7 +143,7 @@ def query(
     >>> sorted({answer.ask for answer in answers}), len(answers)
     (['count', 'mean of age'], 4)
     """
-    request = _AskedOf(
+    request = _QueryRequest(
         count=count,
         persons=persons,
         sum=sum,
@@ -260,7 +260,7 @@ def plan_query(
     >>> plan.pieces[0].noise, plan.pieces[0].width
     ('discrete Laplace, scale 2', 6.0)
     """
-    request = _AskedOf(
+    request = _QueryRequest(
         count=count,
         persons=persons,
         sum=sum,
@@ -288,7 +288,7 @@ def plan_query(
 class Calibrated:
     """A query, with the noise and the cost of each of its pieces."""
 
-    ask: Ask
+    ask: Statistic
     pieces: tuple[Piece, ...]
     noises: tuple[Noise, ...]
     costs: tuple[Decimal, ...]
@@ -312,23 +312,23 @@ class Prepared:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the answers must know."""
-        found = [COVERS]
+        lines = [COVERS]
         if self.budget.loss == "rho":
             epsilon = epsilon_of(self.budget.amount, GIVEN_DELTA)
             delta = Budget("epsilon", self.budget.amount, GIVEN_DELTA + self.budget.delta).as_dict()["delta"]
-            found.append(f"{self.budget} is at most ε = {epsilon:.3g} with δ = {delta}.")
+            lines.append(f"{self.budget} is at most ε = {epsilon:.3g} with δ = {delta}.")
         if self.ledger is None:
-            found.append(NO_LEDGER)
-        return tuple(found)
+            lines.append(NO_LEDGER)
+        return tuple(lines)
 
     def plan(self) -> QueryPlan:
         """Return how exact the answers will be."""
         pieces = [
             PlannedPiece(
-                one.ask.name, piece.name, str(noise), noise.half_width(self.confidence) * piece.unit, str(cost)
+                calibration.ask.name, piece.name, str(noise), noise.half_width(self.confidence) * piece.unit, str(cost)
             )
-            for one in self.asks
-            for piece, noise, cost in zip(one.pieces, one.noises, one.costs, strict=True)
+            for calibration in self.asks
+            for piece, noise, cost in zip(calibration.pieces, calibration.noises, calibration.costs, strict=True)
         ]
         left = None if self.ledger is None else self.ledger.check(self.budget, unit=self.unit.name).left
         threshold = None if self.threshold is None else self.threshold.at_least
@@ -338,20 +338,20 @@ class Prepared:
 def _query(prepared: Prepared) -> Answers:
     if prepared.ledger is not None:
         prepared.ledger.check(prepared.budget, unit=prepared.unit.name)  # before the engine works for nothing
-    asks = [one.ask for one in prepared.asks]
-    exact = counted_exactly(prepared.rows, asks, prepared.by, prepared.unit, people=prepared.keys is None)
+    statistics = [calibration.ask for calibration in prepared.asks]
+    exact = counted_exactly(prepared.rows, statistics, prepared.by, prepared.unit, people=prepared.keys is None)
     left = None
     if prepared.ledger is not None:
-        names = [ask.name for ask in asks] + ([f"by {', '.join(prepared.by)}"] if prepared.by else [])
+        names = [statistic.name for statistic in statistics] + ([f"by {', '.join(prepared.by)}"] if prepared.by else [])
         prepared.ledger.charge(prepared.budget, names, unit=prepared.unit.name, data=prepared.rows.fingerprint)
         left = prepared.ledger.read().left
     # From here on the cost is on the disk, whatever happens.
     groups = _groups(prepared, exact)
     answers: list[NoisyAnswer] = []
-    for i, one in enumerate(prepared.asks):
-        whole = isinstance(one.ask, ContributionsAsk)
+    for i, calibration in enumerate(prepared.asks):
+        whole = isinstance(calibration.ask, ContributionsStatistic)
         answers += _answered(
-            one, [()] if whole else groups, () if whole else prepared.by, exact.exact[i], prepared.confidence
+            calibration, [()] if whole else groups, () if whole else prepared.by, exact.exact[i], prepared.confidence
         )
     return Answers(tuple(answers), prepared.budget, prepared.confidence, prepared.unit.protected, left, prepared.notes)
 
@@ -366,12 +366,12 @@ def _groups(prepared: Prepared, exact: ExactStatistics) -> list[GroupKey]:
         for key, n in exact.people.items()
         if all(cells is None or value in cells.categories for value, cells in zip(key, allowed, strict=True))
     }
-    shown = {} if prepared.threshold is None else prepared.threshold.shown(people)
-    return sorted((tuple(json.loads(key)) for key in shown), key=lambda key: [text or "" for text in key])
+    revealed = {} if prepared.threshold is None else prepared.threshold.shown(people)
+    return sorted((tuple(json.loads(key)) for key in revealed), key=lambda key: [text or "" for text in key])
 
 
 def _answered(
-    one: Calibrated,
+    calibration: Calibrated,
     groups: Sequence[GroupKey],
     by: Sequence[str],
     exact: Mapping[GroupKey, list[list[int]]],
@@ -379,15 +379,15 @@ def _answered(
 ) -> list[NoisyAnswer]:
     """Draw the noise of all groups, piece by piece, and derive the figures of each group."""
     noisy: list[list[list[int]]] = [[] for _ in groups]
-    for j, (piece, noise) in enumerate(zip(one.pieces, one.noises, strict=True)):
+    for j, (piece, noise) in enumerate(zip(calibration.pieces, calibration.noises, strict=True)):
         zeros = [0] * piece.size
         drawn = noise.draw([n for key in groups for n in (exact[key][j] if key in exact else zeros)])
         for i in range(len(groups)):
             noisy[i].append(drawn[i * piece.size : (i + 1) * piece.size])
     return [
-        NoisyAnswer(one.ask.name, dict(zip(by, key, strict=True)), figure)
+        NoisyAnswer(calibration.ask.name, dict(zip(by, key, strict=True)), figure)
         for key, statistics in zip(groups, noisy, strict=True)
-        for figure in one.ask.figures(statistics, one.noises, confidence)
+        for figure in calibration.ask.figures(statistics, calibration.noises, confidence)
     ]
 
 
@@ -398,7 +398,7 @@ def _opened(
     data: Data | Engine,
     budget: Budget | Mapping[str, Any] | str,
     ledger: Ledger | str | Path | None,
-    request: _AskedOf,
+    request: _QueryRequest,
 ) -> Prepared:
     if ledger is not None and not isinstance(ledger, Ledger):
         ledger = Ledger(ledger)
@@ -406,7 +406,7 @@ def _opened(
 
 
 @dataclass(frozen=True)
-class _AskedOf:
+class _QueryRequest:
     count: bool = False
     persons: bool = False
     sum: Sequence[str] = ()
@@ -431,14 +431,14 @@ class _AskedOf:
         if not 0.5 <= self.confidence < 1:
             raise PolicyError("confidence must be at least 0.5 and less than 1")
         unit = self._unit()
-        described = Described.of(self.bounds, self.categories, self.bins, self.granularity, self.policy)
-        asks = self._asks(described, unit)
+        described = PublicSchema.of(self.bounds, self.categories, self.bins, self.granularity, self.policy)
+        statistics = self._asks(described, unit)
         by = tuple(_listed("by", self.by))
-        known = {name: CellsOf(name, described.categories[name]) for name in by if name in described.categories}
+        listed_cells = {name: CellsOf(name, described.categories[name]) for name in by if name in described.categories}
         grouped = bool(by)
-        keys = tuple(known[name] for name in by) if len(known) == len(by) else None
+        keys = tuple(listed_cells[name] for name in by) if len(listed_cells) == len(by) else None
         if keys is None and not budget.delta:
-            unlisted = ", ".join(repr(name) for name in by if name not in known)
+            unlisted = ", ".join(repr(name) for name in by if name not in listed_cells)
             raise BudgetError(
                 f"the values of {unlisted} are not listed: which groups exist would reveal who is in the table",
                 "list the categories, or add a delta to the budget: groups with enough people are then shown",
@@ -450,24 +450,29 @@ class _AskedOf:
         n_groups = 1
         for cells in keys or ():
             n_groups *= cells.n_cells
-        require_few_cells(asks, unit.contributions, grouped, n_groups)
-        for ask in asks:
-            if isinstance(ask, TableAsk):
-                ask.require_own_labels()
+        require_few_cells(statistics, unit.contributions, grouped, n_groups)
+        for statistic in statistics:
+            if isinstance(statistic, TableStatistic):
+                statistic.require_own_labels()
         rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
-        names = [*by, *(name for ask in asks for name in ask.columns), *([self.entity] if self.entity else [])]
+        names = [
+            *by,
+            *(name for statistic in statistics for name in statistic.columns),
+            *([self.entity] if self.entity else []),
+        ]
         rows.require(names)
         rows = rows.only(names)
-        rows.require_numbers([name for ask in asks for name in ask.numbers])
-        shares = budget.shares([1] * (len(asks) + (keys is None)))
+        rows.require_numbers([name for statistic in statistics for name in statistic.numbers])
+        shares = budget.shares([1] * (len(statistics) + (keys is None)))
         threshold = None
         if keys is None:
             c = unit.contributions
             threshold = thresholded(budget.loss, shares.pop(), budget.delta, ChangeBound(c, c, 1, c))
         calibrations = tuple(
-            _calibrated(ask, Budget(budget.loss, share), unit, grouped) for ask, share in zip(asks, shares, strict=True)
+            _calibrated(statistic, Budget(budget.loss, share), unit, grouped)
+            for statistic, share in zip(statistics, shares, strict=True)
         )
-        return Prepared(rows, budget, ledger, unit, by, keys, known, calibrations, threshold, self.confidence)
+        return Prepared(rows, budget, ledger, unit, by, keys, listed_cells, calibrations, threshold, self.confidence)
 
     def _unit(self) -> PrivacyUnit:
         unit = PrivacyUnit.checked(self.entity, self.contributions)
@@ -477,36 +482,38 @@ class _AskedOf:
             raise PolicyError("records_per_person must be between 1 and 1000")
         return unit
 
-    def _asks(self, described: Described, unit: PrivacyUnit) -> list[Ask]:
+    def _asks(self, described: PublicSchema, unit: PrivacyUnit) -> list[Statistic]:
         values: Callable[[str], Any] = described.fixed_point
-        asks: list[Ask] = [CountAsk()] if self.count else []
-        asks += [PersonsAsk()] if self.persons else []
-        asks += [SumAsk(values(name)) for name in _listed("sum", self.sum)]
-        asks += [MeanAsk(values(name)) for name in _listed("mean", self.mean)]
-        asks += [TableAsk((described.cells(name),)) for name in _listed("histogram", self.histogram)]
-        asks += [TableAsk(tuple(described.cells(name) for name in _listed("table", names))) for names in self.table]
-        asks += [QuantileAsk(values(name), tuple(shares)) for name, shares in (self.quantile or {}).items()]
-        asks += [
-            RegressionAsk(values(target), tuple(values(name) for name in _listed("regression", names)))
+        statistics: list[Statistic] = [CountStatistic()] if self.count else []
+        statistics += [PersonsStatistic()] if self.persons else []
+        statistics += [SumStatistic(values(name)) for name in _listed("sum", self.sum)]
+        statistics += [MeanStatistic(values(name)) for name in _listed("mean", self.mean)]
+        statistics += [TableStatistic((described.cells(name),)) for name in _listed("histogram", self.histogram)]
+        statistics += [
+            TableStatistic(tuple(described.cells(name) for name in _listed("table", names))) for names in self.table
+        ]
+        statistics += [QuantileStatistic(values(name), tuple(shares)) for name, shares in (self.quantile or {}).items()]
+        statistics += [
+            RegressionStatistic(values(target), tuple(values(name) for name in _listed("regression", names)))
             for target, names in (self.regression or {}).items()
         ]
         if self.records_per_person is not None:
-            asks.append(ContributionsAsk(self.records_per_person))
-        if not asks:
+            statistics.append(ContributionsStatistic(self.records_per_person))
+        if not statistics:
             raise PolicyError("nothing is asked", "ask for count, sum, mean, histogram, table, quantile or regression")
-        return asks
+        return statistics
 
 
-def _listed(what: str, names: Sequence[str]) -> list[str]:
+def _listed(parameter: str, names: Sequence[str]) -> list[str]:
     if isinstance(names, str):
-        raise PolicyError(f"{what} is a list of columns, not one text", f"write {what}=[{names!r}]")
+        raise PolicyError(f"{parameter} is a list of columns, not one text", f"write {parameter}=[{names!r}]")
     if len(set(names)) < len(names):
-        raise PolicyError(f"{what} names a column twice")
+        raise PolicyError(f"{parameter} names a column twice")
     return list(names)
 
 
-def _calibrated(ask: Ask, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
-    pieces = ask.pieces(unit.contributions, grouped)
+def _calibrated(statistic: Statistic, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
+    pieces = statistic.pieces(unit.contributions, grouped)
     costs = budget.shares([1] * len(pieces))
     noises = [calibrated(budget.loss, cost, piece.sensitivity) for piece, cost in zip(pieces, costs, strict=True)]
-    return Calibrated(ask, pieces, tuple(noises), tuple(costs))
+    return Calibrated(statistic, pieces, tuple(noises), tuple(costs))

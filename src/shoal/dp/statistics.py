@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from shoal.dp.described import CellsOf, FixedPoint
 from shoal.dp.noise import ChangeBound, Noise
+from shoal.dp.public_schema import CellsOf, FixedPoint
 from shoal.errors import PolicyError
 
 AskKind = Literal["count", "persons", "sum", "mean", "quantile", "table", "regression", "contributions"]
@@ -39,7 +39,7 @@ class Figure:
     high: float
 
 
-class Ask(Protocol):
+class Statistic(Protocol):
     """What one question needs: statistics, their sensitivity, and figures from noisy statistics."""
 
     @property
@@ -65,19 +65,19 @@ class Ask(Protocol):
         """Return the answers for one group, from its noisy statistics; the data are not looked at again."""
 
 
-def _of_records(c: int, each: int) -> ChangeBound:
-    """Return the sensitivity of a sum to which every record adds ``each`` in absolute value at most."""
-    return ChangeBound(c * each, (c * each) ** 2, c * each, c)
+def _of_records(c: int, max_addend: int) -> ChangeBound:
+    """Return the sensitivity of a sum to which every record adds ``max_addend`` in absolute value at most."""
+    return ChangeBound(c * max_addend, (c * max_addend) ** 2, c * max_addend, c)
 
 
-def _whole(noisy: int, noise: Noise, confidence: float, of: str = "") -> Figure:
+def _whole(noisy: int, noise: Noise, confidence: float, label: str = "") -> Figure:
     """Return a count; the interval is cut at 0, the count is not, so that it stays unbiased."""
     width = noise.half_width(confidence)
-    return Figure(of, noisy, max(0, noisy - width), max(0, noisy + width))
+    return Figure(label, noisy, max(0, noisy - width), max(0, noisy + width))
 
 
 @dataclass(frozen=True)
-class CountAsk:
+class CountStatistic:
     """The number of records."""
 
     kind: Literal["count"] = "count"
@@ -95,7 +95,7 @@ class CountAsk:
 
 
 @dataclass(frozen=True)
-class PersonsAsk:
+class PersonsStatistic:
     """The number of people: each counts once in every group that their records are in."""
 
     kind: Literal["persons"] = "persons"
@@ -114,7 +114,7 @@ class PersonsAsk:
 
 
 @dataclass(frozen=True)
-class ContributionsAsk:
+class ContributionsStatistic:
     """How many people have 1, 2, … records: what the limit of records per person costs, told privately."""
 
     upto: int
@@ -154,7 +154,7 @@ class OfOneColumn:
 
 
 @dataclass(frozen=True)
-class SumAsk(OfOneColumn):
+class SumStatistic(OfOneColumn):
     """The sum of a column, in whole units of its granularity."""
 
     values: FixedPoint
@@ -168,8 +168,8 @@ class SumAsk(OfOneColumn):
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds the bound of greater absolute value at most; a missing value adds nothing."""
         values = self.values
-        most = max(abs(values.least), abs(values.most))
-        return (Piece(f"sum of {values.column}", 1, _of_records(c, most), float(values.unit)),)
+        max_abs = max(abs(values.least), abs(values.most))
+        return (Piece(f"sum of {values.column}", 1, _of_records(c, max_abs), float(values.unit)),)
 
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
         """Return the noisy sum in the units of the column."""
@@ -178,7 +178,7 @@ class SumAsk(OfOneColumn):
 
 
 @dataclass(frozen=True)
-class MeanAsk(OfOneColumn):
+class MeanStatistic(OfOneColumn):
     """The mean of a column: a sum of distances from the middle of the bounds, divided by a count."""
 
     values: FixedPoint
@@ -192,29 +192,29 @@ class MeanAsk(OfOneColumn):
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds half the width of the bounds at most to the sum, and 1 to the count of values."""
         values = self.values
-        most = max(values.centre - values.least, values.most - values.centre)
-        distances = Piece(f"distances of {values.column}", 1, _of_records(c, most), float(values.unit))
+        max_distance = max(values.centre - values.least, values.most - values.centre)
+        distances = Piece(f"distances of {values.column}", 1, _of_records(c, max_distance), float(values.unit))
         return distances, Piece(f"values of {values.column}", 1, _of_records(c, 1))
 
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
         """Return the mean; its interval holds for all sums and counts that their intervals contain."""
         total, n = noisy[0][0], noisy[1][0]
-        each = 1 - (1 - confidence) / 2  # both intervals hold at once
-        wide, width = noises[0].half_width(each), noises[1].half_width(each)
-        least, most = float(self.values.lower), float(self.values.upper)
+        part_confidence = 1 - (1 - confidence) / 2  # both intervals hold at once
+        wide, width = noises[0].half_width(part_confidence), noises[1].half_width(part_confidence)
+        lower, upper = float(self.values.lower), float(self.values.upper)
 
         def mean(units: float) -> float:
-            return min(most, max(least, float(self.values.unit) * (self.values.centre + units)))
+            return min(upper, max(lower, float(self.values.unit) * (self.values.centre + units)))
 
         value = mean(total / max(n, 1))
         if n - width < 1:  # perhaps nobody has a value: the noise allows any mean
-            return [Figure("", value, least, most)]
+            return [Figure("", value, lower, upper)]
         ends = [mean((total + s * wide) / (n + t * width)) for s in (-1, 1) for t in (-1, 1)]
         return [Figure("", value, min(ends), max(ends))]
 
 
 @dataclass(frozen=True)
-class TableAsk:
+class TableStatistic:
     """A histogram of one column, or a contingency table of several."""
 
     cells: tuple[CellsOf, ...]
@@ -243,11 +243,11 @@ class TableAsk:
     @property
     def labels(self) -> list[str]:
         """The label of each cell, in the order of the counts."""
-        found = [""]
+        labels = [""]
         for i, cells in enumerate(self.cells):
             words = ["" if label is None else label for label in cells.labels]
-            found = [f"{label}, {word}" if i else word for label in found for word in words]
-        return found
+            labels = [f"{label}, {word}" if i else word for label in labels for word in words]
+        return labels
 
     def require_own_labels(self) -> None:
         """Raise an error if two cells would have the same label, so that one cannot be told from the other."""
@@ -263,10 +263,13 @@ class TableAsk:
         return [_whole(n, noises[0], confidence, label) for label, n in zip(self.labels, noisy[0], strict=True)]
 
 
-def require_few_cells(asks: Sequence[Ask], c: int, grouped: bool, groups: int, most: int = 1_000_000) -> None:
+def require_few_cells(
+    statistics: Sequence[Statistic], c: int, grouped: bool, groups: int, max_cells: int = 1_000_000
+) -> None:
     """Refuse tables so large that drawing their noise would take minutes."""
-    for ask in asks:
-        if sum(piece.size for piece in ask.pieces(c, grouped)) * groups > most:
+    for statistic in statistics:
+        if sum(piece.size for piece in statistic.pieces(c, grouped)) * groups > max_cells:
             raise PolicyError(
-                f"{ask.name}: more than {most:,} cells over all groups", "ask for fewer columns, categories or bins"
+                f"{statistic.name}: more than {max_cells:,} cells over all groups",
+                "ask for fewer columns, categories or bins",
             )

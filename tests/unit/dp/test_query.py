@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.dp.asking import _AskedOf, _opened
 from shoal.dp.budget import Budget
 from shoal.dp.counting import counted_exactly
 from shoal.dp.noise import opendp
+from shoal.dp.query import _opened, _QueryRequest
 
 
 def people(n: int = 400) -> pa.Table:
@@ -162,7 +162,9 @@ def test_categories_come_from_the_hierarchy_of_a_policy() -> None:
 
 
 def test_shares_of_several_queries_stay_within_the_budget() -> None:
-    prepared = _opened(people(), "epsilon=1", None, _AskedOf(**FACTS, count=True, mean=["age", "bmi"], sum=["cost"]))
+    prepared = _opened(
+        people(), "epsilon=1", None, _QueryRequest(**FACTS, count=True, mean=["age", "bmi"], sum=["cost"])
+    )
     costs = [cost for one in prepared.asks for cost in one.costs]
     assert len(list(combinations(costs, 2))) == 15
     assert sum(costs) <= Budget.of("epsilon=1").amount
@@ -183,7 +185,7 @@ def test_values_that_share_a_text_do_not_count_a_person_twice(monkeypatch: pytes
     monkeypatch.setattr(counting, "texts_of", lambda rows, name: [text and text.lower() for text in plain(rows, name)])
     table = pa.table({"who": ["p", "p", "q"], "town": ["a", "A", "A"]})
     asked = {"persons": True, "entity": "who", "contributions": 2, "by": ["town"]}
-    prepared = _opened(table, "epsilon=1,delta=1e-8", None, _AskedOf(**asked))
+    prepared = _opened(table, "epsilon=1,delta=1e-8", None, _QueryRequest(**asked))
     found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], ["town"], prepared.unit)
     assert found.people == {("a",): 2}
     assert found.exact[0] == {("a",): [[2]]}
