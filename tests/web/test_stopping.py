@@ -37,16 +37,19 @@ app(sys.argv[4:])
 
 
 @contextmanager
-def started(tmp_path: Path, module: str = "", name: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(
+    tmp_path: Path, module: str = "", name: str = "", *, temporary: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`shoal web` in a process group of its own, and its first address."""
-    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables").mkdir(parents=True)
+    temporary = temporary or tmp_path / "temporary"
+    temporary.mkdir(exist_ok=True)
     (tmp_path / "tables" / "people.csv").write_text(TABLE)
-    (tmp_path / "temporary").mkdir()
     command = [sys.executable, "-c", HELD, str(tmp_path / "told"), module, name]
     command += ["web", "--no-browser", str(tmp_path / "tables")]
     environment = {
         **os.environ,
-        "TMPDIR": str(tmp_path / "temporary"),
+        "TMPDIR": str(temporary),
         "PYTHONPATH": str(Path(shoal.__file__).parents[1]),
     }
     process = processes.Forked(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
@@ -77,6 +80,23 @@ def test_a_signal_stops_the_server_and_leaves_no_child(tmp_path: Path, number: s
     with started(tmp_path) as (process, _):
         assert [path.name.startswith("shoal-web-") for path in (tmp_path / "temporary").iterdir()] == [True]
         require_end(process, number, tmp_path)
+
+
+def test_a_killed_server_leaves_an_upload_only_until_the_next_start(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    with started(tmp_path / "first", temporary=temporary) as (process, address):
+        user = user_at(address)
+        user.finished(user.upload("people.csv", TABLE.encode()))
+        process.kill()
+        process.wait()
+    assert [path.read_text() for path in temporary.rglob("upload.csv")] == [TABLE]
+    with started(tmp_path / "second", temporary=temporary) as (process, address):
+        assert not list(temporary.rglob("upload.csv"))
+        first = user_at(address)
+        first.finished(first.upload("people.csv", TABLE.encode()))
+        with started(tmp_path / "third", temporary=temporary):  # what a living server has stays
+            assert len(list(temporary.rglob("upload.csv"))) == 1
+            assert first.get("/").status == 200
 
 
 SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.files.whole_files", "publish")

@@ -12,7 +12,6 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -38,32 +37,21 @@ class _Protocol(H11Protocol):
     What is refused is answered and closed at once, so only the user's browser holds connections for longer.
     """
 
-    def __init__(self, *given: Any, silent: dict[str, list[_Protocol]], **named: Any) -> None:
-        super().__init__(*given, **named)
-        self._silent = silent  # by address, the oldest first
-
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._since = self.loop.time()
         self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
-        of_peer = self._silent.setdefault(self._peer, [])
-        of_peer[:] = [other for other in of_peer if other.cycle is None and not other.transport.is_closing()]
-        of_peer.append(self)
-        if len(of_peer) > MAX_SILENT:
-            of_peer[0].transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self in (of_peer := self._silent.get(self._peer, [])):
-            of_peer.remove(self)
-        if not of_peer:
-            self._silent.pop(self._peer, None)
+        others = [other for other in self.connections if isinstance(other, _Protocol) and other._is_silent]
+        silent = [other for other in others if self.client and other.client and other.client[0] == self.client[0]]
+        if len(silent) > MAX_SILENT:
+            min(silent, key=lambda other: other._since).transport.close()
 
     @property
-    def _peer(self) -> str:
-        return self.client[0] if self.client else ""
+    def _is_silent(self) -> bool:
+        return self.cycle is None and not self.transport.is_closing()
 
     def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        if self._is_silent:
             self.transport.close()
 
 
@@ -171,7 +159,7 @@ def serve(
     logging.getLogger("asyncio").disabled = True
     config = uvicorn.Config(
         app,
-        http=partial(_Protocol, silent={}),
+        http=_Protocol,
         ws="none",
         lifespan="off",
         loop="asyncio",
