@@ -159,21 +159,15 @@ def test_imports_inside_functions_are_there_for_a_reason() -> None:
     assert sorted(late) == sorted(LATE)
 
 
-def types(path: Path) -> Iterator[str]:
-    """The classes and type aliases of a module, without the underscore of private ones."""
-    for node in parsed(path).body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name.lstrip("_")
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name, value = node.targets[0].id, ast.unparse(node.value)
-            if name[0].isupper() and not name.isupper() and value.startswith(("NDArray[", "Literal[", "tuple[")):
-                yield name
+def classes(path: Path) -> Iterator[str]:
+    """The classes of a module, without the underscore of private ones."""
+    return (node.name.lstrip("_") for node in parsed(path).body if isinstance(node, ast.ClassDef))
 
 
-def test_no_two_classes_or_types_have_the_same_name() -> None:
+def test_no_two_classes_have_the_same_name() -> None:
     found: dict[str, list[str]] = {}
     for path in MODULES:
-        for name in types(path):
+        for name in classes(path):
             found.setdefault(name, []).append(str(path.relative_to(SOURCES)))
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
 
