@@ -32,7 +32,7 @@ from typer.models import ArgumentInfo
 import shoal
 from shoal import errors
 from shoal.cli import commands
-from shoal.models import PopulationModel, ReleaseModel
+from shoal.models import PopulationModel, ReleaseModel, SensitiveModel
 from shoal.models.closeness import DISTANCES
 from shoal.models.measured import MeasuredLimit
 from shoal.policy import Column, Options, Policy, explain
@@ -43,7 +43,7 @@ from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.table.builders import BY_KEY
 
 HERE = Path(__file__).resolve().parent
-PAGES = ("policy.md", "cli.md", "api.md")
+PAGES = ("policy.md", "cli.md", "api.md", "models.md", "families.md", "how_it_works.md")
 SCHEMA = "schemas/policy.schema.json"
 STEP = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n+```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 MARKED = re.compile(r"(<!-- code: ([\w -]+) -->\n)(?:.*?\n)??(<!-- end -->)", re.DOTALL)
@@ -255,6 +255,93 @@ def _by_class(model: Any) -> bool:
     return not issubclass(model, ReleaseModel | PopulationModel | MeasuredLimit)
 
 
+MERGING = {
+    "absorbing": "a class that passes still passes after any merge",
+    "convex": "a union of passing classes passes, but a failing class may make a passing one fail",
+    "table": "no verdict on classes: the release as a whole passes or fails",
+}
+
+
+def _name(model: Any) -> str:
+    return str(model.model_fields["model"].default)
+
+
+def _models(chosen: Callable[[Any], bool], passes: str) -> Callable[[], str]:
+    def rows() -> Iterator[tuple[str, ...]]:
+        for model in filter(chosen, explain.MODELS):
+            yield _section_of(model), _said(model), model.formula, model.merging, f"`{model.figure}`"
+
+    return lambda: _table(("model", passes, "in symbols", "merging", "figure"), rows())
+
+
+def _section_of(model: Any) -> str:
+    """The name of a model, with a link where the page of the models has a section on it."""
+    name = _name(model)
+    has_section = f"\n### {name}\n" in (HERE / "models.md").read_text(encoding="utf-8")
+    return f"[`{name}`](models.md#{name})" if has_section else f"`{name}`"
+
+
+def _merging() -> str:
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for merging, meaning in MERGING.items():
+            yield merging, ", ".join(_section_of(m) for m in explain.MODELS if m.merging == merging), meaning
+
+    return _table(("merging", "models", "meaning"), rows())
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _published() -> str:
+    rows = [
+        ("rewritten records", _codes(map(_name, explain.MODELS)), "[models](models.md)"),
+        (
+            "rewritten records, after attacks on them",
+            _codes(map(_name, explain.LIMITS)),
+            "[attacks](attacks.md), [policy](policy.md)",
+        ),
+        (
+            "rewritten records, after mining them: result privacy",
+            f"`[[forbid]]` with {_codes(explain.RESULTS)}",
+            "[result privacy](result_privacy.md)",
+        ),
+        (
+            "invented records from noisy counts, within a budget: differential privacy",
+            "`synthesize`",
+            "[differential privacy](differential_privacy.md)",
+        ),
+    ]
+    return _table(("what is published", "models in shoal", "where"), rows)
+
+
+def _disclosure() -> str:
+    """Which disclosure a model is about: attribute, if it judges sensitive values; identity, if it counts people."""
+
+    def kind(model: Any) -> str:
+        if issubclass(model, MeasuredLimit):
+            return "attribute" if model.question == "inference" else "identity"
+        if not issubclass(model, SensitiveModel):
+            return "presence" if "low" in model.model_fields else "identity"
+        return "both" if {"k", "column"} <= set(model.model_fields) and model.figure in ("l", "alpha") else "attribute"
+
+    kinds = {"identity": "identity", "attribute": "attribute", "both": "both", "presence": "that somebody is in it"}
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for number, chosen in (("Boolean", False), ("quantitative", True)):
+            for name, shown in kinds.items():
+                models = [m for m in (*explain.MODELS, *explain.LIMITS) if kind(m) == name and _by_figure(m) == chosen]
+                if models:
+                    yield number, shown, _codes(map(_name, models))
+
+    return _table(("", "disclosure", "models of published tables"), rows())
+
+
+def _by_figure(model: Any) -> bool:
+    """Whether a model limits a figure that can be tolerated to some degree: a risk or a share of unique records."""
+    return issubclass(model, MeasuredLimit | ReleaseModel) or model.figure == "risk_max"
+
+
 def _distances() -> str:
     return _table(("`distance`", "measures"), ((f"`{name}`", _said(rule)) for name, rule in DISTANCES.items()))
 
@@ -401,7 +488,7 @@ def _members(cls: type) -> Callable[[], str]:
 
 
 def _transformer() -> type:
-    """Return the class for scikit-learn, without loading scikit-learn, which would take half of the time."""
+    """The class for scikit-learn, loaded without it: only its own docstrings are printed."""
     if "sklearn" in sys.modules:
         return shoal.Anonymizer
     _public_functions()  # everything else of shoal is loaded, and stays
@@ -458,6 +545,11 @@ PARTS: dict[str, Callable[[], str]] = {
         lambda model: issubclass(model, PopulationModel) and not issubclass(model, ReleaseModel), "every class"
     ),
     "requirements of the release": _requirements(lambda model: issubclass(model, ReleaseModel), "the release"),
+    "models of classes": _models(lambda model: not issubclass(model, ReleaseModel), "every class"),
+    "models of the release": _models(lambda model: issubclass(model, ReleaseModel), "the release"),
+    "merging": _merging,
+    "families of tables": _published,
+    "disclosure": _disclosure,
     "measured limits": _requirements(lambda model: issubclass(model, MeasuredLimit), "at most `max`"),
     "forbidden results": _forbidden,
     "distances": _distances,

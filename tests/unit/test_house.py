@@ -1,4 +1,4 @@
-"""Where things are: the rooms of the package, in which order they may know each other, and the page that says so."""
+"""If these fail, a module or a test is not where CONTRIBUTING.md says, or knows a room that stands above it."""
 
 import ast
 import re
@@ -156,21 +156,15 @@ def test_imports_inside_functions_are_there_for_a_reason() -> None:
     assert sorted(late) == sorted(LATE)
 
 
-def types(path: Path) -> Iterator[str]:
-    """The classes and type aliases of a module, without the underscore of private ones."""
-    for node in parsed(path).body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name.lstrip("_")
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name, value = node.targets[0].id, ast.unparse(node.value)
-            if name[0].isupper() and not name.isupper() and value.startswith(("NDArray[", "Literal[", "tuple[")):
-                yield name
+def classes(path: Path) -> Iterator[str]:
+    """The classes of a module, without the underscore of private ones."""
+    return (node.name.lstrip("_") for node in parsed(path).body if isinstance(node, ast.ClassDef))
 
 
-def test_no_two_classes_or_types_have_the_same_name() -> None:
+def test_no_two_classes_have_the_same_name() -> None:
     found: dict[str, list[str]] = {}
     for path in MODULES:
-        for name in types(path):
+        for name in classes(path):
             found.setdefault(name, []).append(str(path.relative_to(SOURCES)))
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
 
@@ -229,3 +223,23 @@ def test_only_engines_tell_engines_apart() -> None:
         or called in ("LocalEngine", "LocalEngine.of", "IbisEngine", "type(engine)")
     ]
     assert not asked, "ask the engine (engines/base.py), and open data with engine_of or rows_of (engines/opening.py)"
+
+
+UNIT = Path(__file__).resolve().parent
+
+
+def test_unit_tests_lie_where_the_module_lies_that_they_test() -> None:
+    """tests/unit/table/test_codes.py tests table/codes.py; what tests several rooms lies in tests/unit itself."""
+    astray = []
+    for path in sorted(UNIT.rglob("test_*.py")):
+        folder, name = path.parent.relative_to(UNIT), path.stem.removeprefix("test_")
+        tested = (SOURCES / folder / f"{name}.py", SOURCES / folder / name)
+        of_folder = name == folder.name and (SOURCES / folder / "__init__.py").exists()
+        if folder.parts and not of_folder and not any(each.exists() for each in tested):
+            astray.append(str(path.relative_to(UNIT)))
+    assert astray == [], "name a test after its module, or put it into tests/unit or tests/oracles"
+
+
+def test_every_test_file_says_in_its_first_line_what_it_is_for() -> None:
+    silent = [path.name for path in sorted(UNIT.parent.rglob("test_*.py")) if ast.get_docstring(parsed(path)) is None]
+    assert silent == []

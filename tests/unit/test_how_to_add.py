@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says of adding a model, a loss, a search and a preset is all that it takes.
+"""If these fail, adding a model, a loss, a search or a preset takes more than CONTRIBUTING.md says.
 
 One of each is added to a copy of the package, in the files that the page names and in no others. The copy is then used
 as anybody would use it: the new names are accepted, do what they say, and are in the reference that the docs print.
@@ -145,9 +145,13 @@ import json, sys
 import pyarrow as pa
 import shoal
 import reference
+from shoal import testing
 from shoal.engines.local import LocalEngine
+from shoal.models.pairs import Pairs
 from shoal.policy import policy_of
 from shoal.search.cells.local_boxes import Space
+from shoal.search import SEARCHES
+from shoal.search.losses.definitions import LOSSES
 from shoal.search.problem import Problem
 
 rows = pa.table({"age": [str(20 + i % 30) for i in range(60)], "sex": ["fm"[i % 7 > 2] for i in range(60)]})
@@ -160,6 +164,7 @@ def policy(**release):
     return {"columns": columns, **asked}
 
 found = {}
+TABLES = ("models of classes", "merging", "families of tables", "disclosure")
 for algorithm in ("optimal", "exhaustive", "top_down", "genetic", "mondrian", "top"):
     release = shoal.anonymize(rows, policy(algorithm=algorithm, objective="squared"))
     problem = Problem.of(LocalEngine.of(rows).count(release.policy).table, release.policy)
@@ -174,12 +179,15 @@ release.save(sys.argv[1])
 found["holds"] = [verdict.asked for verdict in shoal.check(sys.argv[1], policy()).verdicts if verdict.holds]
 found["local"] = type(Space(problem).loss).__name__
 found["preset"] = [model.k for model in policy_of(policy(preset="nine")).models]
+testing.check_model(Pairs, tables=5)
+testing.check_loss(LOSSES["squared"], tables=5)
+testing.check_search(SEARCHES["top"], tables=5)
 found["error"] = ""
 try:
     policy_of(policy(objective="beauty"))
 except shoal.ShoalError as error:
     found["error"] = str(error)
-for part in ("objectives", "algorithms", "presets", "requirements of classes"):
+for part in ("objectives", "algorithms", "presets", "requirements of classes", *TABLES):
     found[part] = reference.PARTS[part]()
 print(json.dumps(found))
 """
@@ -254,6 +262,21 @@ def test_a_new_model_is_judged_in_the_written_file(found: dict[str, Any]) -> Non
 
 def test_a_new_preset_requires_what_it_says(found: dict[str, Any]) -> None:
     assert found["preset"] == [9]
+
+
+def test_adding_a_model_takes_two_files() -> None:
+    addition = ADDITIONS["A model"]
+    assert len(addition.files) + len(addition.lines) == 2
+
+
+def test_the_tables_of_models_are_written_from_the_class(found: dict[str, Any]) -> None:
+    assert (
+        "| `pairs` | At least `pairs` pairs of records in every class. |  | absorbing | `pairs` |"
+        in (found["models of classes"])
+    )
+    assert "`pairs`" in next(line for line in found["merging"].splitlines() if line.startswith("| absorbing |"))
+    assert "`pairs`" in found["families of tables"]
+    assert "`pairs`" in next(line for line in found["disclosure"].splitlines() if "| Boolean | identity |" in line)
 
 
 def test_new_names_are_offered_and_documented(found: dict[str, Any]) -> None:

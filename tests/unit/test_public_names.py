@@ -1,4 +1,4 @@
-"""The names that ``import shoal`` brings, and what their parameters are."""
+"""If these fail, a public name is missing, is something else after an import, or has a table without a type."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+import typing
 
 import pytest
 
 import shoal
 from shoal import errors
-from shoal.engines.data import Data
+from shoal.engines.base import Released
+from shoal.engines.data import Data, ReleasedTable
 
 
 def test_public_names_stay_what_they_are_whatever_is_imported() -> None:
@@ -61,3 +63,4 @@ def test_tables_have_a_type() -> None:
     }
     assert len(found) > 15
     assert [each for each in found if "Data" not in each] == []
+    assert typing.get_type_hints(vars(Released)["table"].func)["return"] is ReleasedTable

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.engines.data import ReleasedTable
 from shoal.engines.dependence import Countable
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, Role
@@ -167,7 +168,7 @@ class Released:
     policy: Policy
 
     @cached_property
-    def table(self) -> Any:
+    def table(self) -> ReleasedTable:
         """The released rows, in the same kind of frame as the input (pyarrow for a path, a query for an engine)."""
         return self.engine.shown(self.rows, self.policy)
 
@@ -277,7 +278,7 @@ class Engine(Countable, Protocol):
     def released(self, rows: Rows | Query, person: str | None = None) -> Engine:
         """Return an engine of released rows, with the column ``person`` of the input if that is given, for counting."""
 
-    def shown(self, rows: Rows | Query, policy: Policy) -> Any:
+    def shown(self, rows: Rows | Query, policy: Policy) -> ReleasedTable:
         """Return released rows in the input's kind of frame, with the bound columns that the policy asks for."""
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:

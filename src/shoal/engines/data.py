@@ -14,4 +14,11 @@ class Frame(Protocol):
         """The columns, or their names."""
 
 
+class ReleasedTable(Frame, Protocol):
+    """Released rows in the kind of frame that came in: pandas, polars, pyarrow (also for a path), or an Ibis table."""
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return a column."""
+
+
 Data: TypeAlias = str | Path | Frame  # a text is a path

@@ -34,6 +34,7 @@ class PrivacyModel(BaseModel):
 
     model: str
     merging: ClassVar[Merging]
+    formula: ClassVar[str] = ""  # the condition in symbols, for the page of the models
     figure: ClassVar[str]  # the name of the score among the measured figures
     least: ClassVar[bool]  # True if the smallest score is the worst (k, ℓ), False if the largest is (t, α)
 

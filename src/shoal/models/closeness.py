@@ -181,6 +181,7 @@ class TCloseness(SensitiveModel):
     distance: Distance = "equal"
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "t"
+    formula: ClassVar[str] = "D(p, q) ≤ t"
     least: ClassVar[bool] = False
 
     @model_validator(mode="after")
@@ -213,6 +214,7 @@ class BasicLikeness(ShareBound):
     model: Literal["basic-beta-likeness"] = "basic-beta-likeness"
     beta: float = Field(gt=0, allow_inf_nan=False, strict=False)
     figure: ClassVar[str] = "beta"
+    formula: ClassVar[str] = "(p_s − q_s)/q_s ≤ β wherever p_s > q_s"
 
     def excess(self, p: Shares, q: Shares) -> Shares:
         """Return the relative gain (p − q)/q."""
@@ -238,6 +240,7 @@ class EnhancedLikeness(BasicLikeness):
     # A separate name, so that a policy can never be read as the other model.
     model: Literal["enhanced-beta-likeness"] = "enhanced-beta-likeness"  # type: ignore[assignment]
     figure: ClassVar[str] = "enhanced_beta"
+    formula: ClassVar[str] = "(p_s − q_s)/q_s ≤ min(β, −ln q_s) wherever p_s > q_s"
 
     def excess(self, p: Shares, q: Shares) -> Shares:
         """Return the relative gain; no β suffices if it is more than −ln q."""
@@ -266,6 +269,7 @@ class DeltaDisclosure(SensitiveModel):
     absent: Literal["fail", "ignore"] = "fail"
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "delta"
+    formula: ClassVar[str] = "abs(ln(p_s/q_s)) < δ for every value"
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:

@@ -75,6 +75,7 @@ class DistinctDiversity(SensitiveModel):
     l: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
+    formula: ClassVar[str] = "m ≥ ℓ"
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
@@ -98,6 +99,7 @@ class EntropyDiversity(SensitiveModel):
     l: float = Field(ge=1, allow_inf_nan=False, strict=False)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "entropy_l"
+    formula: ClassVar[str] = "−Σ p_s ln p_s ≥ ln ℓ"
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
@@ -128,6 +130,7 @@ class RecursiveDiversity(SensitiveModel):
     l: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "recursive_c"
+    formula: ClassVar[str] = "r₁ < c · (r_ℓ + r_{ℓ+1} + … + r_m)"
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:

@@ -80,6 +80,7 @@ class AverageRisk(ReleaseModel):
 
     model: Literal["average-risk"] = "average-risk"
     figure: ClassVar[str] = "risk_mean"
+    formula: ClassVar[str] = "the mean over records of 1/n_E ≤ max"
 
     def value(self, table: FrequencyTable) -> float:
         """Return the mean over records of 1 / (number of persons in the class)."""
@@ -102,6 +103,7 @@ class SampleUniqueness(ReleaseModel):
 
     model: Literal["sample-uniqueness"] = "sample-uniqueness"
     figure: ClassVar[str] = "sample_uniqueness"
+    formula: ClassVar[str] = "the share of records with n_E = 1 is ≤ max"
 
     def value(self, table: FrequencyTable) -> float:
         """Return the share of records that are alone in their class."""
@@ -123,6 +125,7 @@ class PopulationUniqueness(PopulationModel, ReleaseModel):
 
     model: Literal["population-uniqueness"] = "population-uniqueness"
     figure: ClassVar[str] = "population_uniqueness"
+    formula: ClassVar[str] = "the share of records with N_E ≤ 1 is ≤ max"
 
     def value(self, table: FrequencyTable) -> float:
         """Return the share of records that match one person in the population, or (inconsistently) none."""

@@ -105,6 +105,7 @@ class LimitedGain(ShareBound):
     model: Literal["limited-gain"] = "limited-gain"
     gain: float = Field(gt=0, le=1, allow_inf_nan=False, strict=False)
     figure: ClassVar[str] = "gain"
+    formula: ClassVar[str] = "(p_s − q_s)/(1 − q_s) ≤ gain for every value"
 
     def cap(self, q: Shares) -> Shares:
         """Return q + gain · (1 − q)."""

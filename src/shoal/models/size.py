@@ -34,6 +34,7 @@ class KAnonymity(PrivacyModel):
     columns: tuple[str, ...] | None = Field(default=None, min_length=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k"
+    formula: ClassVar[str] = "n_E ≥ k"
     least: ClassVar[bool] = True
 
     @field_validator("columns", mode="before")
@@ -82,6 +83,7 @@ class MaximumRisk(PrivacyModel):
     max: float = Field(gt=0, le=1, strict=False)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "risk_max"
+    formula: ClassVar[str] = "1/n_E ≤ max"
     least: ClassVar[bool] = False
 
     def scores(self, table: FrequencyTable) -> Scores:
@@ -106,6 +108,7 @@ class PSensitive(SensitiveModel):
     k: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
+    formula: ClassVar[str] = "n_E ≥ k and m ≥ p"
     least: ClassVar[bool] = True
 
     @model_validator(mode="after")
@@ -135,6 +138,7 @@ class AlphaK(ShareBound):
     alpha: float = Field(gt=0, le=1, strict=False)
     k: int = Field(ge=1, le=MOST)
     figure: ClassVar[str] = "alpha"
+    formula: ClassVar[str] = "n_E ≥ k and every p_s ≤ α"
 
     def components(self) -> tuple[PrivacyModel, ...]:
         """Return k-anonymity separately, because it is absorbing and a search can prune by it."""
@@ -174,6 +178,7 @@ class KMap(PopulationModel):
     k: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k_map"
+    formula: ClassVar[str] = "N_E ≥ k"
     least: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
@@ -202,6 +207,7 @@ class DeltaPresence(PopulationModel):
     high: float = Field(gt=0, le=1, strict=False)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "presence"
+    formula: ClassVar[str] = "low ≤ n_E/N_E ≤ high, for every class of the population"
     least: ClassVar[bool] = False
 
     @model_validator(mode="after")

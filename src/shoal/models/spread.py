@@ -31,6 +31,7 @@ class KEAnonymity(SensitiveModel):
     e: float = Field(ge=0, allow_inf_nan=False, strict=False)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "e"
+    formula: ClassVar[str] = "k numbers differ, and max − min ≥ e"
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:

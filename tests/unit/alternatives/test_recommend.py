@@ -1,3 +1,5 @@
+"""If these fail, the recommended parameters are not the cheapest that are safe enough, or laxer than the policy."""
+
 from __future__ import annotations
 
 import json

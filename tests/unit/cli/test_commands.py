@@ -1,3 +1,5 @@
+"""If these fail, a command has another exit code, writes something else, or writes where it must not."""
+
 from __future__ import annotations
 
 import csv

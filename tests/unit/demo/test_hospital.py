@@ -1,3 +1,5 @@
+"""If these fail, the bundled table differs from run to run, or its people are not plausible."""
+
 import hashlib
 import tomllib
 from collections import Counter

@@ -1,3 +1,5 @@
+"""If these fail, the demo tells wrongly who is found in the release and who is named."""
+
 from __future__ import annotations
 
 import json

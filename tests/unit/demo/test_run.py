@@ -1,3 +1,5 @@
+"""If these fail, `shoal demo` does not run, or shows an attack that succeeds on the release."""
+
 from __future__ import annotations
 
 import csv

@@ -1,3 +1,5 @@
+"""If these fail, a frame comes back as another kind, or with other types or values."""
+
 from __future__ import annotations
 
 import datetime as dt

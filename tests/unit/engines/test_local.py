@@ -1,3 +1,5 @@
+"""If these fail, rows in memory are counted or recoded wrongly."""
+
 from __future__ import annotations
 
 import datetime as dt

@@ -1,3 +1,5 @@
+"""If these fail, an amount of memory is misread, or DuckDB gets more than is left."""
+
 import pytest
 
 from shoal.engines import memory

@@ -1,3 +1,5 @@
+"""If these fail, a measured figure is not that of its definition."""
+
 from __future__ import annotations
 
 import json

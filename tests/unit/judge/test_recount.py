@@ -1,3 +1,5 @@
+"""If these fail, the second count agrees with a release that is wrong."""
+
 from __future__ import annotations
 
 import datetime as dt

@@ -1,3 +1,5 @@
+"""If these fail, a policy accepts what it cannot mean, or explains an error badly."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""If these fail, a column gets a role that publishes what identifies or harms people."""
+
 import json
 import tomllib
 from collections import Counter

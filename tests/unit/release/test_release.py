@@ -1,3 +1,5 @@
+"""If these fail, a release is saved although it fails, or says something else than its rows."""
+
 from __future__ import annotations
 
 import csv

@@ -1,3 +1,5 @@
+"""If these fail, a notebook leaves out a figure, a finding or a verdict."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""If these fail, a hierarchy has other labels than its specification says."""
+
 from decimal import Decimal
 from pathlib import Path
 from typing import Any

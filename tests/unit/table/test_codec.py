@@ -1,3 +1,5 @@
+"""If these fail, one value has several texts, or a null is taken for a text."""
+
 from __future__ import annotations
 
 import datetime as dt

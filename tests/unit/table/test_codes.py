@@ -1,3 +1,5 @@
+"""If these fail, a code of a known classification gets the wrong groups, or is not recognized."""
+
 import re
 from itertools import pairwise
 from pathlib import Path

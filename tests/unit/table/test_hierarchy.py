@@ -1,3 +1,5 @@
+"""If these fail, a table that is no hierarchy is accepted, or a level joins the wrong values."""
+
 import numpy as np
 import pytest
 

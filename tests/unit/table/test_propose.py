@@ -1,3 +1,5 @@
+"""If these fail, a proposed hierarchy has odd widths, or a bin for one person alone."""
+
 from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path

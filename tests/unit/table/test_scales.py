@@ -1,3 +1,5 @@
+"""If these fail, values on an ordered scale lose their order, or neighbours on it are joined wrongly."""
+
 from pathlib import Path
 
 import numpy as np

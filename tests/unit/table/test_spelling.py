@@ -1,3 +1,5 @@
+"""If these fail, a number or a missing value is read as another one."""
+
 import pyarrow as pa
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""If these fail, a time of day is misread, or gets into the wrong group."""
+
 from pathlib import Path
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""If these fail, a figure is rounded to something that is not true."""
+
 from __future__ import annotations
 
 import pytest

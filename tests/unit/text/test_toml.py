@@ -1,3 +1,5 @@
+"""If these fail, a text that is written as TOML is read as another one."""
+
 from __future__ import annotations
 
 import tomllib

@@ -1,3 +1,5 @@
+"""If these fail, a proposal on the terminal shows a value of the data, or does not fit the screen."""
+
 from __future__ import annotations
 
 from pathlib import Path

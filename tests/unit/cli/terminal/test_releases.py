@@ -1,3 +1,5 @@
+"""If these fail, the terminal says something else of a release than its verdicts and figures."""
+
 from __future__ import annotations
 
 from pathlib import Path

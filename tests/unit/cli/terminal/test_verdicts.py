@@ -1,3 +1,5 @@
+"""If these fail, the terminal says something else of a check than its verdicts."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""If these fail, a file is read or written as something else, or left half written."""
+
 from __future__ import annotations
 
 import codecs

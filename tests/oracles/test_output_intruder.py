@@ -14,7 +14,7 @@ from examples import THOROUGH
 
 
 def intruder() -> ModuleType:
-    path = Path(__file__).parents[3] / "benchmarks" / "output_intruder.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "output_intruder.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
