@@ -22,9 +22,10 @@ from newcomer_labels import APART, TRIED, labels
 import shoal
 
 
-def guessed(table: str) -> dict[str, str]:
-    """The role of each column, as ``inspect`` proposes it."""
-    return {name: column.role for name, column in shoal.inspect(loaded(table)).policy.columns.items()}
+def guessed(table: str) -> tuple[dict[str, str], set[str]]:
+    """The role of each column, as ``inspect`` proposes it, and the columns with one value, which tell nobody apart."""
+    columns = shoal.inspect(loaded(table)).columns
+    return {c.name: c.role for c in columns}, {c.name for c in columns if c.distinct == 1 and not c.nulls}
 
 
 def main() -> None:
@@ -33,18 +34,21 @@ def main() -> None:
     groups = (("tried", TRIED),) if parser.parse_args().tried else (("tried", TRIED), ("kept apart", APART))
     for group, tables in groups:
         pairs: Counter[tuple[str, str]] = Counter()
+        harmful = 0  # what outsiders know and the release would show as it is: the mistake that exposes people
         for table, text in tables.items():
-            by_hand, guesses = labels(text), guessed(table)
+            by_hand, (guesses, constant) = labels(text), guessed(table)
             if set(by_hand) != set(guesses):
                 raise SystemExit(f"{table}: the labels and the table have different columns")
             differ = [column for column, role in by_hand.items() if guesses[column] != role]
             pairs += Counter((role, guesses[column]) for column, role in by_hand.items())
+            harmful += sum(
+                by_hand[column] in ("identifier", "quasi") and guesses[column] in ("plain", "sensitive")
+                for column in differ
+                if column not in constant
+            )
             told = "; ".join(f"{column} {by_hand[column]} -> {guesses[column]}" for column in differ)
             print(f"{table:<20} {len(by_hand) - len(differ):>3} of {len(by_hand):>3}  {told}")
         agree = sum(n for (role, guess), n in pairs.items() if role == guess)
-        # What outsiders know and the release would show as it is: the mistake that exposes people.
-        known = ("identifier", "quasi")
-        harmful = sum(n for (role, guess), n in pairs.items() if role in known and guess in ("plain", "sensitive"))
         cautious = sum(n for (role, guess), n in pairs.items() if role in ("plain", "sensitive") and guess == "quasi")
         share = agree / pairs.total()
         print(

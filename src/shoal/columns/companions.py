@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.columns.roles import AS_TOLD, ENOUGH, CountTuples, Guess, RawColumn
+from shoal.columns.roles import ANSWER, AS_TOLD, ENOUGH, CountTuples, Guess, RawColumn
 from shoal.columns.telling import determined, possible
 from shoal.engines.dependence import Dependence, Spread, TellingPair
 from shoal.table.frequency import Counts
@@ -21,6 +21,7 @@ from shoal.table.propose import FEW
 CountDependences = Callable[[Sequence[TellingPair]], Mapping[TellingPair, Dependence]]
 
 ALIKE = 6  # columns of one kind from which they are one decision
+MANY = 10  # of which the names say that they are answers
 PER_VALUE = 2  # persons per value on average: with fewer a column identifies, which is another matter
 PAIRS = 4_000  # of columns that are compared; beyond, those with the most values are
 
@@ -62,13 +63,33 @@ def companions(
     by_name = {column.name: column for column in columns}
     telling: dict[str, Guess] = {}
     for first, second in pairs:
-        frequencies = _frequencies(by_name[second])
         if second in known:
-            if any(determined(counted[first, second], frequencies, n) for n in (1, 2)):
+            if any(_determines(by_name[first], by_name[second], counted[first, second], n) for n in (1, 2)):
                 telling.setdefault(first, Guess("quasi", f"tells {second!r}", "likely"))
-        elif determined(counted[first, second], frequencies):
+        elif _determines(by_name[first], by_name[second], counted[first, second], 1):
             telling.setdefault(second, Guess("quasi", f"told by {first!r}", "likely"))
     return same | telling
+
+
+def _determines(first: RawColumn, second: RawColumn, counted: Dependence, guesses: int) -> bool:
+    """Return whether one column determines another, and not only where the other has nulls.
+
+    Groups are formed of the records with a value in the first, of which an unknown number has a null in the second: of
+    two forms of a questionnaire, an answer in one goes with a null in the other. It must hold for both extremes.
+    """
+    frequencies = _frequencies(second)
+    if not determined(counted, frequencies, guesses):
+        return False
+    if not (first.nulls and second.nulls and second.filled):
+        return True
+    fewest, most = max(0, second.nulls - first.nulls), min(second.nulls, counted.records)
+    return all(determined(counted, _with_nulls(second, nulls, counted.records), guesses) for nulls in {fewest, most})
+
+
+def _with_nulls(column: RawColumn, nulls: int, records: int) -> Counts:
+    """Return the frequencies of a column among some records, of which so many have a null."""
+    shares = column.counts / column.filled * (records - nulls)
+    return np.sort(np.append(np.rint(shares), nulls))[::-1].astype(np.int64)
 
 
 def _possible_pairs(others: Sequence[RawColumn], quasi: Sequence[RawColumn], n_persons: int) -> list[TellingPair]:
@@ -124,23 +145,37 @@ class Battery:
 def batteries(columns: Sequence[RawColumn], guesses: Mapping[str, Guess]) -> list[Battery]:
     """Return the groups of columns about which only their values are known, and these are of one kind.
 
-    Of one kind are columns whose few values are all among those of one of them, and columns that are numbered: q1, q2 …
+    Answers that are known as such by their names belong to them, and are a group by themselves where there are many.
+    Of one kind are columns whose few values are all among those of one of them, and columns that are numbered alike:
+    q1, q2 …, or ea1, ea2, ta1, ta2 …, where several things are asked at several times.
     """
-    unsure = [c for c in columns if guesses[c.name].sure == "unsure" and c.kind in ("number", "category") and c.texts]
-    rest = [column for column in unsure if column.distinct <= FEW]
+    figures = [column for column in columns if column.kind in ("number", "category") and column.texts]
+    unsure = [column for column in figures if guesses[column.name].sure == "unsure"]
+    answers = [column for column in figures if _is_answer(column, guesses[column.name])]
+    rest = [column for column in (*unsure, *answers) if column.distinct <= FEW]
     rest.sort(key=lambda column: -column.distinct)
     groups: list[list[str]] = []
     while rest:
         values = set(rest[0].texts)
         alike = [column.name for column in rest if values.issuperset(column.texts)]
         rest = [column for column in rest if column.name not in alike]
-        groups.append(alike)
-    grouped = {name for group in groups if len(group) >= ALIKE for name in group}
-    stems: dict[str, list[str]] = {}
+        if len(alike) >= MANY or sum(guesses[name].sure == "unsure" for name in alike) >= ALIKE:
+            groups.append(alike)
+    grouped = {name for group in groups for name in group}
+    numbered: dict[str, dict[str, str]] = {}  # by stem and number
     for column in unsure:
-        if column.name not in grouped and (numbered := re.fullmatch(r"(.*?)[\W_]*\d+[A-Za-z]?", column.name)):
-            stems.setdefault(numbered.group(1), []).append(column.name)
+        if column.name not in grouped and (parts := re.fullmatch(r"(.*?)[\W_]*(\d+[A-Za-z]?)", column.name)):
+            numbered.setdefault(parts.group(1), {})[parts.group(2)] = column.name
+    stems = {stem: list(names.values()) for stem, names in numbered.items() if len(names) >= ALIKE}
+    times: dict[tuple[str, ...], list[str]] = {}  # of the same numbers, at least two
+    for stem, names in numbered.items():
+        if stem not in stems and len(names) > 1:
+            times.setdefault(tuple(sorted(names)), []).extend(names.values())
     order = [column.name for column in columns]
-    return [
-        Battery(tuple(sorted(group, key=order.index))) for group in (*groups, *stems.values()) if len(group) >= ALIKE
-    ]
+    found = (*groups, *stems.values(), *(names for names in times.values() if len(names) >= ALIKE))
+    return [Battery(tuple(sorted(group, key=order.index))) for group in found]
+
+
+def _is_answer(column: RawColumn, guess: Guess) -> bool:
+    """Return whether a column holds an answer or a score, judging by its name."""
+    return guess.role == "sensitive" and guess.reason != AS_TOLD and column.private == ANSWER

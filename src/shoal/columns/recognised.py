@@ -149,6 +149,8 @@ _WEB = r"(?:https?|ftp)://\S+|www\.\S+\.\S+"
 _NUMBERS_IN_FOUR = r"(?:\d{1,3}\.){3}\d{1,3}"
 _IBAN = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"
 _CARD = r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}|\d{4}([ -])\d{6}\2\d{5}"
+_DEVICE = r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PHONE = (
     r"\+\d[\d ()/.-]{6,18}\d|00[1-9][\d ()/.-]{7,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}"
     r"|0\d{1,4}[ /-]\d[\d -]{4,10}|(?:1[-. ])?\d{3}[-.]\d{3}[-.]\d{4}|\d{3} \d{3} \d{4}"
@@ -163,16 +165,22 @@ KINDS = (
     _kind("e-mail addresses", _MAIL, embedded=_MAIL),
     _kind("web addresses", _WEB, embedded=r"(?:https?|ftp)://\S+|(?<!\w)www\.\S+\.\S+"),
     _kind("handles", r"@[A-Z0-9_][A-Z0-9_.-]{1,38}", embedded=r"(?<![\w@./])@[A-Z][A-Z0-9_]{2,38}\b"),
-    _kind("device addresses", r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4}"),
+    _kind(
+        "device addresses",
+        rf"{_DEVICE}|(?:[0-9a-f]{{4}}\.){{2}}[0-9a-f]{{4}}",
+        embedded=r"\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b",
+    ),
     _kind(
         "IP addresses",
         rf"{_NUMBERS_IN_FOUR}(?::\d+)?|[0-9a-f]{{0,4}}(?::[0-9a-f]{{0,4}}){{3,7}}",
         _internet_address,
         embedded=rf"(?<![\w.]){_NUMBERS_IN_FOUR}(?![\w.]\d)",
     ),
-    _kind("universal identifiers", r"\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?"),
+    _kind("universal identifiers", rf"\{{?{_UUID}\}}?", embedded=rf"\b{_UUID}\b"),
     _kind("bank account numbers", _IBAN, passes_mod_97, embedded=rf"\b{_IBAN}\b"),
     _kind("payment card numbers", _CARD, embedded=rf"(?<![\w-])(?:{_CARD})(?![\w-])"),
+    # Without separators a number must pass the check, and is looked for only in longer texts.
+    _kind("payment card numbers", r"(?!)", passes_luhn, embedded=r"(?<![\w.-])(?:[3-6]\d{15}|3[47]\d{13})(?![\w.-])"),
     _kind(
         "national identity numbers",
         r"(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}"  # United States
@@ -269,7 +277,7 @@ def _spreads_over_counties(texts: Sequence[str]) -> bool:
 
 def _contains(texts: Sequence[str]) -> Recognised | None:
     """Look for identifiers within texts of several words, and for single ones among other values."""
-    longer = [text for text in texts if any(map(str.isalpha, text)) and (" " in text or "@" in text or "/" in text)]
+    longer = [text for text in texts if _may_contain(text)]
     n_texts: dict[str, int] = {}
     for text in longer:
         if not any(char.isdigit() or char in "@/" for char in text):
@@ -280,6 +288,13 @@ def _contains(texts: Sequence[str]) -> Recognised | None:
         return None
     most_frequent = max(n_texts, key=n_texts.__getitem__)
     return Recognised(most_frequent, n_texts[most_frequent], inside=True)
+
+
+def _may_contain(text: str) -> bool:
+    """Return whether a text may be more than a number or a date: several words, or a single identifier among others."""
+    if text.startswith("+"):
+        return sum(map(str.isdigit, text)) > 8  # a phone number among other values
+    return any(map(str.isalpha, text)) and any(mark in text for mark in " @/:-")
 
 
 def _n_matching(shape: re.Pattern[str], texts: Iterable[str]) -> int:

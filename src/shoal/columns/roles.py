@@ -28,12 +28,16 @@ CountTuples = Callable[..., int]  # of the names of columns: how many different 
 CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column
 PERSON_KEY = "identifies people, judging by its name"
+ANSWER = "opinions, scores or behaviour"  # what a name suggests
 AS_TOLD = "as you specified"
 NOTHING_ELSE = "no other column to link on"
+YEARS = 30  # different numbers of years at school
+FEW_PRIVATE = 5  # columns, all private: an outsider may still know each of them
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
 SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
+YEAR = re.compile(r"(?:19|20)\d\d")
 FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
@@ -152,9 +156,12 @@ class RawColumn:
         matters = {
             "health": words_of.HEALTH,
             "money": words_of.MONEY,
-            "opinions, scores or behaviour": words_of.ANSWERS,
+            ANSWER: words_of.ANSWERS,
         }
         known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
+        thickness = self.named(words_of.SKIN) and self.kind == "number" and self.distinct > FEW
+        if thickness or (len(self.said) == 1 and self.named(words_of.ALONE)):
+            return "health"
         own = [word for word in self.said if not (known and words_of.WEAK.fullmatch(word))]
         return next((what for what, of in matters.items() if any(map(of.fullmatch, own))), "")
 
@@ -178,10 +185,12 @@ class Guess:
 
 def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
     """Guess the role of each column; ``any_quasi`` says that another column is known to outsiders anyway."""
-    guesses = _with_points([_guess(column) for column in seen], seen)
-    # A release without any quasi column promises nothing: take the next best for one.
+    guesses = _with_intervals(_with_points([_guess(column) for column in seen], seen), seen)
+    # A release without any quasi column promises nothing: take the next best for one. Of many private columns, such as
+    # the scores of tests, nothing would be left: the caller takes one.
     for spare in ("plain", "sensitive"):
-        if not any_quasi and all(guess.role != "quasi" for guess in guesses):
+        few = spare == "plain" or sum(guess.role == spare for guess in guesses) <= FEW_PRIVATE
+        if few and not any_quasi and all(guess.role != "quasi" for guess in guesses):
             guesses = [Guess("quasi", NOTHING_ELSE, "unsure") if guess.role == spare else guess for guess in guesses]
     return guesses
 
@@ -193,6 +202,19 @@ def _with_points(guesses: list[Guess], columns: Sequence[RawColumn]) -> list[Gue
     return [
         Guess("quasi", f"with {partner[column.name]!r} a point on the map", "likely")
         if column.name in partner
+        else guess
+        for column, guess in zip(columns, guesses, strict=True)
+    ]
+
+
+def _with_intervals(guesses: list[Guess], columns: Sequence[RawColumn]) -> list[Guess]:
+    """Return the guesses with the ends of an interval that somebody is observed in, beside what happens at its end."""
+    ends = {c.name.lower(): c for c in columns if c.kind == "number" and not any(map(YEAR.fullmatch, c.some))}
+    observed = any(column.named(words_of.EVENTS) for column in columns)
+    names = {ends[name].name for name in ("start", "stop")} if observed and {"start", "stop"} <= set(ends) else set()
+    return [
+        Guess("sensitive", "an end of the time of observation, judging by its name and the event beside it", "likely")
+        if column.name in names and guess.sure == "unsure"
         else guess
         for column, guess in zip(columns, guesses, strict=True)
     ]
@@ -220,7 +242,7 @@ def _identifier(column: RawColumn) -> Guess | None:
         return Guess("identifier", "names of people, judging by its name and its values", "sure")
     if column.numbers_the_rows:
         return Guess("identifier", "numbers the rows", "sure")
-    if column.named(words_of.KEYED) and not private and column.kind != "date":
+    if values is None and column.named(words_of.KEYED) and not private and column.kind != "date":
         many = column.distinct > FEW
         if column.named(words_of.PEOPLE) and (many or column.few_share):
             return Guess("identifier", PERSON_KEY, "sure")
@@ -255,6 +277,10 @@ def _named(column: RawColumn) -> Guess | None:
         return Guess("quasi", f"{column.recognised.kind}: a place, which others may know", "sure")
     if column.kind == "date" or column.named(words_of.WHEN):
         return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
+    if column.named(words_of.DEATHS) and column.kind in ("number", "code") and column.distinct > FEW:
+        return Guess("quasi", "when somebody died, which others may know", "likely")
+    if column.named(words_of.GRADES) and column.kind == "number" and FEW < column.distinct <= YEARS:
+        return Guess("quasi", "years at school, judging by its name and number of values", "likely")
     if column.private:
         if column.kind == "text" and column.nearly_unique:
             return Guess(
@@ -274,7 +300,8 @@ def _named(column: RawColumn) -> Guess | None:
         return Guess("quasi", "visible to others, judging by its name and number of values", "likely")
     if column.named(words_of.NAMED):
         return Guess("quasi", "a name, judging by its column name, though the values do not look like names", "unsure")
-    if column.named(words_of.TECHNICAL) and not column.few_share:
+    numbered = any(map(str.isdigit, column.name))  # item_7 is an answer, item says which answer a record is about
+    if column.named(words_of.TECHNICAL) and not column.few_share and not numbered:
         return Guess("plain", "about the study, not the person, judging by its name", "likely")
     return None
 

@@ -86,6 +86,18 @@ COORDINATES = WordList("""
     breitengrad langengrad longitud latitud latitudine longitudine
 """)
 
+# When somebody died is in registers and obituaries, whatever it was of.
+DEATHS = WordList("death died deceased dod tod deces muerte morte obito")
+
+# A colour, which others see; of numbers, a thickness.
+SKIN = WordList("skin")
+
+# What ends a time of observation.
+EVENTS = WordList("event events status censor-")
+
+# Marks, or years at school.
+GRADES = WordList("grade grades highgrade")
+
 # What stays the same in all records of one person.
 STABLE = WordList("""
     sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male race racial ethn- etni- black
@@ -95,21 +107,22 @@ STABLE = WordList("""
 
 # ── what nobody should learn ────────────────────────────────────────────────────────────────────────────────
 
-HEALTH = WordList("""
+HEALTH = WordList(r"""
     diseas- -disease diagnos- diag- illness- ill illdays condition- chcond symptom- krank- maladie- malatti-
     enfermedad- doenca- ziekte- icd medic- drug- therap- terapi- treat- trt rx arm dose dosage behandlung- hiv
     aids covid- disorder- disab- behinder- mental- depress- cancer- tumor- tumour- pregnan- npreg schwanger-
     genetic- genom- geno- gene snp rs apo- blood- blut- bmi health- hlth gesund- sante salute salud saude death-
     died dead dth todes- surviv- censor- event outcome relapse- recur- rel edrel remission stage histol- -type
     celltype cell node- lymph- lesion- rash itch- -pain pain- fever dysuria discharge vagin- infect- -infct
-    surg- procedure- operation transplant- biops- admit- los doctor- docvis mdu -visit -visits visits pharvis
+    surg- procedure- operation transplant- biops- admit- los dx -dx dx- doctor- docvis mdu \w+visit -visits pharvis
     hosp hospadmi hospdays hospvis emr prescr- nonpresc ecog karno- beck bili- chol- albumin copper platelet-
     protime trig- ast alt alk phos glu- insulin bp pressure systol- diastol- hemo- haemo- creatin- kappa lambda
     mgus serum plasma titer injur- actdays numchron physlim adl- symptom- ascites hepato spiders edema
     stroke- angina infarct- diabet- asthma- bweight birthweight bwt wt insur- -ins privins medicaid medicare hmo
-    hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
+    hhi whi coverage \w{2}time followup time tstart tstop status exam- abnormal- condom partner-
+    npartner contracep- addict-
     alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
-    ulcer- thickness meal- calor- cal frail- hypert- prematur- preterm pedigree triceps skinfold ldl hdl
+    ulcer- thickness meal- calor- cal frail- hypert- prematur- preterm ped pedigree triceps skinfold ldl hdl
     trigly- hgb hb hematocrit wbc rbc crp psa pgtime pgstat eet gleason ploidy menopaus- meno hormon- pgr
     wheez- cough  copd fev fvc bmd sbp dbp pulse heartrate ecg ekg chf cvd metast- apache gcs sofa icu sepsis
     cd4 viral- creat alb  -spike vaccin- allerg- obes- nicotin- opioid- heroin cocaine cannabis
@@ -120,22 +133,27 @@ MONEY = WordList(r"""
     income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
     price- charge- kosten- preis- cout- costo costi coste custo- expen- \w+exp totexp- spend- amount- betrag-
-    debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
+    fee fees debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
     loss tax- steuer- schuld- poverty poor welfare benefit- unemp(?!rate|loymentrate)- arbeitslos- chomage paro lunch-
     freelun- re husby budget-
 """)
-ANSWERS = WordList("""
+ANSWERS = WordList(r"""
     relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
     gewerkschaft- crim- convict- offence- offense- arrest- prison- sexual- orientation affair- -affairs happ-
     satisf- zufried- opinion- attitud- trust answer- response- resp reply rate rating- score- -score -scr -scor
-    iq sat act test- -test math- read- reading physics chemist- grade- note punkte mark marks points statusquo
-    news tvnews -lr hours hour hrs -hrs stunden stress anx- anger mood
-    neur neurot- extraver- introver- -anx -anxiety trait- bdi epi- bfi- agree- conscien- openness
+    iq sat[mqvw]? act gre gmat toefl test- -test math(?!level|course)\w* read- reading physics
+    chemist(?!course)\w* grade- note punkte mark marks points statusquo
+    news tvnews -lr hours[a-z]? hour hrs -hrs stunden stress anx- anger mood
+    neur neurot- extraver- introver- -anx -anxiety trait- bdi meq phq- gad ces- stai panas epi- bfi-
+    agree- conscien- openness (?:bf|neo|ffi|ipip)(?:agree|con|ext|neur|open)- conserv-
     impuls-  sociab- arous- affect- vocab- knowledge kww wks weeks -weeks volunteer- interest- confiden- prefer-
     aware- percei-  percept- ability reason- memory recall- reaction errors correct- accuracy simplicity
     fatalism esteem  personality- -scale subscale aggress- hostil- lonel- optimis- pessimis- empath-
     quality importan- difficult- lie
 """)
+
+# Words that speak of health only where they are the whole name: not baseline_age.
+ALONE = WordList("baseline")
 
 # Words that speak of health or answers only where no other word of the name says what it is about: marital status.
 WEAK = WordList(
@@ -156,7 +174,7 @@ SAMPLING = WordList("""
     strat- psu cluster replicate-
 """)
 TECHNICAL = WordList("""
-    wave visit round occasion panel item replicate rep trial- version file source study
+    wave visit round occasion panel item replicate rep trial- version file source study subcohort
 """)
 
 # Whether a word says anything at all.

@@ -60,6 +60,29 @@ def test_numbered_columns_are_of_one_kind_whatever_they_hold():
     assert found.batteries == (tuple(genes),)
 
 
+@pytest.mark.parametrize(("n", "grouped"), [(9, False), (10, True)])
+def test_many_answers_are_one_decision_even_if_their_names_say_what_they_are(n, grouped):
+    answers = {f"opinion {chr(97 + i)}": RNG.integers(0, 4, N) for i in range(n)}
+    found = inspect(pa.table({**answers, "age": RNG.integers(20, 60, N)}))
+    assert found.batteries == ((tuple(answers),) if grouped else ())
+    assert {column.role for column in found.columns if column.name in answers} == {"sensitive"}
+
+
+def test_answers_that_are_numbered_alike_are_of_one_kind():
+    names = [f"{stem}{time}" for time in (1, 2) for stem in ("qea", "qta", "qpa")]
+    scores = {name: RNG.integers(0, 30, N) for name in names}
+    found = inspect(pa.table({**scores, "qzz3": RNG.integers(0, 30, N), "age": RNG.integers(20, 60, N)}))
+    assert found.batteries == (tuple(names),)
+
+
+def test_two_forms_of_a_questionnaire_do_not_tell_each_other():
+    # Whoever has an answer in one has none in the other: that is no reason to take one for the other.
+    first = [i % 9 if i < N // 2 else None for i in range(N)]
+    state = [None if i < N // 2 else i % 7 for i in range(N)]
+    data = pa.table({"score": first, "state": state, "age": RNG.integers(20, 60, N)})
+    assert roles(data) == {"score": "sensitive", "state": "quasi", "age": "quasi"}
+
+
 def test_only_decisions_that_change_something_are_listed():
     # 'zqa' is unclear, but everybody is unique by birth anyway.
     data = pa.table(

@@ -40,6 +40,27 @@ def mail(i: int) -> str:
 
 
 @pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("phone numbers", "+49 171 2345678"),  # by itself among other values
+        ("universal identifiers", "123e4567-e89b-12d3-a456-426614174000"),
+        ("universal identifiers", "moved to 123e4567-e89b-12d3-a456-426614174000 in spring"),
+        ("device addresses", "seen on 00:1a:2b:3c:4d:5e at night"),
+        ("payment card numbers", "card 4111111111111111 was stolen"),
+    ],
+)
+def test_one_identifier_among_other_values_is_enough(kind, text):
+    assert recognised(["yes", "no", "maybe", text]).kind == kind
+
+
+@pytest.mark.parametrize(
+    "text", ["+1", "+3 weeks", "80+", "case 4111111111111112", "12-34-56-78-90-12 x", "A:1", "2-3"]
+)
+def test_what_only_resembles_an_identifier_is_none(text):
+    assert recognised(["yes", "no", "maybe", text]) is None
+
+
+@pytest.mark.parametrize(
     ("kind", "values"),
     [
         ("e-mail addresses", [mail(i) for i in range(20)]),

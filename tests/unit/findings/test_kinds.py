@@ -1,6 +1,7 @@
 """The registry of kinds, the order of findings, and many of a kind told as one."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,9 @@ def test_a_finding_survives_json() -> None:
     assert Finding.of(one.as_dict()) == one
     assert str(one) == "Fact. Remedy."
     assert str(finding("reading", "It was read.", "")) == "It was read."
+
+
+def test_the_page_about_findings_has_every_kind_with_its_severities() -> None:
+    page = (FOLDER.parents[1] / "docs" / "findings.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z, ]+) \|", page, re.M))
+    assert rows == {kind: ", ".join(severities) for kind, severities in KINDS.items()}

@@ -270,6 +270,41 @@ def test_abbreviations_of_public_tables_and_other_languages(name, role):
     assert role_of(name, [str(i % 7) for i in range(N)]) == role
 
 
+@pytest.mark.parametrize(
+    ("name", "many", "few"),
+    [("death", "quasi", "sensitive"), ("grade", "quasi", "sensitive"), ("skin", "sensitive", "quasi")],
+)
+def test_some_names_mean_something_else_where_there_are_many_numbers(name, many, few):
+    assert role_of(name, [str(i % 19) for i in range(N)]) == many
+    assert role_of(name, [str(i % 4) for i in range(N)]) == few
+
+
+def test_courses_are_schooling_and_scores_are_not():
+    assert role_of("mathcourse", [str(i % 4) for i in range(N)]) == "quasi"
+    assert role_of("mathscore", [str(i % 4) for i in range(N)]) == "sensitive"
+
+
+def test_a_numbered_item_is_an_answer_and_not_about_the_study():
+    assert role_of("item", [str(i % 5) for i in range(N)]) == "plain"
+    assert role_of("item_7", [str(i % 5) for i in range(N)]) == "quasi"
+
+
+def test_the_ends_of_an_observation_are_known_by_the_event_beside_them():
+    def at(shift: int) -> list[int]:
+        return [(i * 7 + shift) % 90 for i in range(N)]
+
+    data = {"age": [i % 40 for i in range(N)], "start": at(0), "stop": at(30)}
+    assert roles(inspect(table(**data)))["stop"] == "quasi"
+    beside = roles(inspect(table(**data, event=[i % 2 for i in range(N)])))
+    assert beside["start"] == beside["stop"] == "sensitive"
+
+
+@pytest.mark.parametrize(("n", "n_quasi"), [(3, 3), (8, 1)])
+def test_where_all_of_many_columns_are_private_one_stands_for_what_others_know(n, n_quasi):
+    data = table(**{f"{stem} score": RNG.integers(0, 40, N).tolist() for stem in "abcdefgh"[:n]})
+    assert sum(role == "quasi" for role in roles(inspect(data)).values()) == n_quasi
+
+
 def test_an_unsure_guess_says_so_and_what_hangs_on_it():
     sexes, draws = RNG.choice(["f", "m"], N).tolist(), RNG.integers(0, 30, N).tolist()
     data = table(sex=sexes, age=[i % 40 for i in range(N)], x7=draws)
