@@ -115,7 +115,10 @@ def anonymize(
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
     if policy.release.aim and policy.limits:
-        return aimed(policy, lambda stricter: anonymize(data, stricter, progress=progress, visits=visits))
+        release = aimed(policy, lambda stricter: anonymize(data, stricter, progress=progress, visits=visits))
+        if strict:
+            release.verdicts.require_publishable()
+        return release
     given = engine_of(data, policy)
     engine = given.coarsened(policy)
     progress = logged(progress)

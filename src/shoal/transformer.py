@@ -138,7 +138,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         elif self._named and names is not None and names != self._names:  # not every scikit-learn supports every frame
             raise ValueError("the columns must be the same as in fit, in the same order")
         if names is not None:
-            return frames.to_arrow(X)[0].rename_columns(self._names)
+            return frames.to_arrow(_without_index(X))[0].rename_columns(self._names)
         return pa.table({name: _column(checked[:, j]) for j, name in enumerate(self._names)})
 
     def __sklearn_tags__(self) -> Any:
@@ -179,10 +179,15 @@ def _middle(text: str) -> float | None:
     return sum(ends) / len(ends) if ends else None
 
 
+def _without_index(X: Any) -> Any:
+    """Return a frame without its index, which scikit-learn takes for no feature, whatever its name."""
+    return X.reset_index(drop=True) if hasattr(X, "reset_index") else X
+
+
 def _given_back(table: pa.Table, X: Any) -> Any:
     """Convert to the type that was given; a pandas frame keeps its index, so that rows still match labels."""
     if hasattr(X, "columns"):
-        back = frames.to_arrow(X)[1]
+        back = frames.to_arrow(_without_index(X))[1]
         frame = back(table)
         if hasattr(X, "index"):
             frame.index = X.index

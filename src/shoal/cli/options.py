@@ -29,8 +29,8 @@ Rows = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The table: CSV, Parquet, Excel, SPSS, Stata or SAS, a folder of Parquet files, or postgresql://…, "
-        "duckdb://…, spark://…",
+        help="The table: CSV, Parquet, Feather, JSON lines, Excel, SPSS, Stata or SAS, a folder of Parquet files, or "
+        "postgresql://…, duckdb://…, spark://…",
         show_default=False,
     ),
 ]

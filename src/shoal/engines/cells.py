@@ -13,7 +13,7 @@ from shoal.engines.files.numbered import column_of_texts
 from shoal.policy.column import Column
 from shoal.table.codec import Coded
 from shoal.table.intervals import parse_number
-from shoal.table.spelling import BLANKS, Spelling
+from shoal.table.spelling import BLANKS, INFINITE, Spelling
 
 if TYPE_CHECKING:
     from ibis.expr import types as ir
@@ -127,8 +127,9 @@ def _expression(column: Any, spelling: Spelling) -> Any:
 
 
 def _numbers(missing: Sequence[str]) -> list[float]:
-    """Return those of the texts that are numbers, such as the code 999 for a missing value."""
-    return [float(x) for x in map(parse_number, missing) if x is not None]
+    """Return those of the texts that are numbers, such as the code 999 for a missing value, or infinity."""
+    infinite = [float(text) for text in missing if text in INFINITE]
+    return [float(x) for x in map(parse_number, missing) if x is not None] + infinite
 
 
 def _whole(missing: Sequence[str]) -> list[int]:

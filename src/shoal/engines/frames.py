@@ -2,15 +2,17 @@
 
 Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps.
 ``with_plain_types`` converts any Arrow table to these. On the way back, a column whose values were kept gets its type
-back. Only columns are released: a frame comes back with a new index, because row labels may be names, and only with the
-categories that occur, because others would reveal what was suppressed. Messages of pandas, polars and Arrow quote the
-cell that they reject, so none of them is passed on.
+back. An index with a name is a column; one without a name is dropped, because row labels may be names. A frame comes
+back only with the categories that occur, because others would reveal what was suppressed. A column of lists or dicts
+becomes text and is marked: it can only be removed. Messages of pandas, polars and Arrow quote the cell that they
+reject, so none of them is passed on.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -37,14 +39,15 @@ KEEPING_NULLS = (
     *(f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64)),
 )
 NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
+NESTED = {b"shoal": b"nested"}  # metadata of a text column whose cells were lists or dicts
 
 
 def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     """Return the rows of a frame, and a picklable function that converts back to the type of the input."""
     if isinstance(data, pa.Table):
-        return with_plain_types(data), partial(_with_dictionaries, schema=data.schema)
+        return with_nested_types(data), partial(_with_dictionaries, schema=data.schema)
     if isinstance(data, pa.RecordBatch):
-        return with_plain_types(pa.Table.from_batches([data])), partial(_record_batch, schema=data.schema)
+        return with_nested_types(pa.Table.from_batches([data])), partial(_record_batch, schema=data.schema)
     if isinstance(data, pa.RecordBatchReader):
         table, back = to_arrow(data.read_all())
         return table, partial(_reader, back=back)
@@ -55,7 +58,8 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
         table, back = to_arrow(native)
         return table, partial(_in_narwhals, back=back)
     if nw.dependencies.is_pandas_dataframe(data):
-        table = with_plain_types(_from_pandas(data))
+        data = _with_named_index(data)
+        table = with_nested_types(_from_pandas(data))
         kinds = dict(zip(table.column_names, data.dtypes, strict=True))
         return table, partial(_to_pandas, kinds=kinds, schema=table.schema)
     try:
@@ -76,6 +80,25 @@ def with_plain_types(table: pa.Table, numbered: Sequence[str] = ()) -> pa.Table:
         for name, column in zip(names, table.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=names)
+
+
+def with_nested_types(table: pa.Table) -> pa.Table:
+    """Convert like ``with_plain_types``; columns of lists or structs become texts that ``nested_columns`` names."""
+    nested = [field.name for field in table.schema if pa.types.is_nested(field.type) or field.metadata == NESTED]
+    if not nested:
+        return with_plain_types(table)
+    require_names(table.column_names)
+    for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_nested(column.type):
+            table = table.set_column(j, name, _as_text(name, column.to_pylist()))
+    plain = with_plain_types(table)
+    fields = [field.with_metadata(NESTED) if field.name in nested else field for field in plain.schema]
+    return pa.Table.from_arrays(plain.columns, schema=pa.schema(fields))
+
+
+def nested_columns(table: pa.Table) -> list[str]:
+    """Return the columns whose cells were lists or dicts."""
+    return [field.name for field in table.schema if field.metadata == NESTED]
 
 
 def require_names(names: Sequence[str]) -> None:
@@ -233,6 +256,18 @@ def _from_pandas(frame: Any) -> pa.Table:
     return pa.Table.from_arrays(columns, names=names)
 
 
+def _with_named_index(frame: Any) -> Any:
+    """Return a pandas frame with the levels of its index that have names as columns, before the others."""
+    index = frame.index
+    labels = [_name(label) for label in frame.columns]
+    levels = [level for level, name in enumerate(index.names) if name is not None and _name(name) not in labels]
+    if not levels or frame.columns.nlevels > 1:
+        return frame
+    columns = [index.get_level_values(level).to_series(index=index, name=index.names[level]) for level in levels]
+    pd = sys.modules["pandas"]  # whose frame this is
+    return pd.concat([*columns, frame], axis=1)
+
+
 def _name(label: object) -> str:
     missing = label is None or label != label
     return "" if missing else str(label)
@@ -265,7 +300,8 @@ def _objects(name: str, series: Any) -> pa.Array:
     values = _values(series)
     kinds = {type(value) for value in values if value is not None}
     if any(issubclass(kind, NESTED_OBJECTS) for kind in kinds):
-        raise DataError(f"column {name!r} holds nested values (lists, dicts or arrays)", CONVERT)
+        texts = [None if value is None else str(value) for value in values]
+        return pa.array([None if text is None else [text] for text in texts], pa.list_(pa.string()))
     if len(kinds) == 1:
         try:
             return pa.array(values)
@@ -334,7 +370,7 @@ def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.
         frame = _collected(frame)
     table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
     kinds = {name: kind for name, kind in frame.schema.items() if isinstance(kind, nw.Enum | nw.Categorical)}
-    return with_plain_types(table), partial(_from_arrow, backend=backend, kinds=kinds, lazy=lazy)
+    return with_nested_types(table), partial(_from_arrow, backend=backend, kinds=kinds, lazy=lazy)
 
 
 def _from_arrow(released: pa.Table, *, backend: Any, kinds: Mapping[str, Any], lazy: bool) -> Any:

@@ -116,6 +116,12 @@ class LocalEngine(LocalColumns):
 
         Columns that repeat ranges are checked and left out.
         """
+        used = [name for name in frames.nested_columns(self.held) if name not in policy.identifiers]
+        if used:
+            raise DataError(
+                f"column {used[0]!r} holds nested values (lists, dicts or arrays)",
+                'set role = "identifier" to remove it, or convert it to text, numbers or dates first',
+            )
         found = there(self.columns, policy)
         for column, names in found.items():
             require_true(distinct_rows(self.table, [column, *names]), column, names, policy)

@@ -12,12 +12,15 @@ import numpy as np
 from shoal.engines.backends import schemes
 from shoal.engines.base import Engine, Groups, Query, Released, Rows
 from shoal.engines.data import Data
+from shoal.engines.files.arrow_json import is_arrow_or_json
 from shoal.engines.files.formats import CELL_BYTES, PARQUET, cells_of, physical_memory
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import repeated_rows
 from shoal.errors import DataError, no_column
 from shoal.policy import Policy
+
+DATABASES = (".duckdb", ".ddb")
 
 
 def engine_of(
@@ -78,6 +81,11 @@ def is_uri(data: str) -> bool:
     return True
 
 
+def is_database(data: str) -> bool:
+    """Return whether a path names a database file of DuckDB."""
+    return Path(data).suffix.lower() in DATABASES
+
+
 def located(data: str, table: str | None, parquet: str | None) -> tuple[str, str | None, str | None]:
     """Split a URI at ``#``: what follows is a table, or a folder for Spark to read, which contains slashes."""
     uri, mark, named = data.rpartition("#")
@@ -108,6 +116,10 @@ def opened(
 
         uri, table, parquet = located(data, table, parquet)
         return connected(uri, table=table, parquet=parquet, memory=memory, read_only=read_only)
+    if is_database(data):
+        from shoal.engines.connect import connected
+
+        return connected(f"duckdb://{data}", table=table, memory=memory, read_only=read_only)
     if table is not None or parquet is not None:
         raise DataError("table and parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
     if engine not in ("auto", "local", "duckdb"):
@@ -138,9 +150,9 @@ def open_second(
 def in_memory(data: str, engine: str, memory: str | None) -> bool:
     """Return whether the rows are read into memory."""
     path = Path(data)
-    if is_uri(data):
+    if is_uri(data) or is_database(data):
         return False
-    if is_foreign(path):  # Excel and similar formats: DuckDB would read them as text
+    if is_foreign(path) or is_arrow_or_json(path):  # Excel and similar formats: DuckDB would read them as text
         return True
     if engine == "duckdb":
         return False

@@ -1,8 +1,8 @@
 """Measured limits: a release is attacked, and written only if the attack's success stays within the limit.
 
 The other models are conditions on classes, which a search can satisfy. The success of an attack is known only when the
-release is finished. Searches therefore ignore limits, and a release that exceeds one is refused; the remedy is to
-require more of the models and try again.
+release is finished. Searches therefore ignore limits, and a release that exceeds one is refused. The remedy is to
+require more of the models and try again, which ``release.aim`` does (``propose.aiming``).
 """
 
 from __future__ import annotations

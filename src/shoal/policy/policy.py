@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+import numpy as np
 from pydantic import (
     BaseModel,
     Field,
@@ -227,7 +228,7 @@ class Policy(FrozenPart, Shown):
 
     @property
     def limits(self) -> tuple[MeasuredLimit, ...]:
-        """Limits on the results of attacks on the finished release; a search cannot aim at them."""
+        """Limits on the results of attacks on the finished release; ``release.aim`` tries policies until they hold."""
         preset = () if self.preset is None else PRESETS[self.preset].limits
         own = (model for model in self.require if isinstance(model, MeasuredLimit))
         return (*(limit for limit in preset if self.sensitive or not limit.needs_sensitive), *own)
@@ -342,6 +343,8 @@ class Policy(FrozenPart, Shown):
             raise PolicyError(f"policy: {len(columns)} columns; a policy describes at most {MOST_COLUMNS:,}")
         if "folder" in fields:  # ours: a file cannot say where it lies
             raise PolicyError("policy: folder: unknown field", f"fields: {', '.join(_own_fields())}")
+        if not nested_deeper(fields, DEEPEST):  # else an error below
+            fields = _without_numpy(fields)
         return cls(**fields, folder=folder)
 
     def with_columns(self, **columns: Any) -> Policy:
@@ -401,6 +404,15 @@ def policy_of(given: PolicySource) -> Policy:
         f"the policy must be a shoal.Policy, the path of a TOML file or a dict, not {type(given).__name__}",
         "use Policy.load for a file, or Policy.of for a dict",
     )
+
+
+def _without_numpy(value: Any) -> Any:
+    """Return plain values with the numbers of NumPy as those of Python."""
+    if isinstance(value, Mapping):
+        return {name: _without_numpy(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_numpy, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _own_fields() -> list[str]:

@@ -3,8 +3,10 @@
 The success of an attack is known only when a release is finished. So releases are made under stricter requirements
 until the limits hold: k grows for limits on singling out and linkage, and the bound on what a class tells of a
 sensitive value (``limited-gain``) shrinks for limits on inference. Of each ladder the mildest step is found by
-bisection, as if a stricter step never let an attack succeed more often. That is not proved: a milder step between two
-that fail is possible. What is returned was attacked itself, so the limits hold whatever the ladder does.
+bisection, as if a stricter step never let an attack succeed more often. For a limit on what labels give back, labels
+that are fixed before classes are formed replace tight ones first. That a stricter step helps is not proved: a milder
+step between two that fail is possible. What is returned was attacked itself, so the limits hold whatever the ladder
+does.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from shoal.errors import CannotTellError, InfeasibleError, LimitExceededError
+from shoal.models.measured import DowncodingRisk, PredicateRisk
 from shoal.models.shares import LimitedGain
 from shoal.models.size import KAnonymity
 from shoal.policy import Policy
@@ -32,13 +35,20 @@ def aimed(policy: Policy, make: Callable[[Policy], Made]) -> Made:
     others = [limit for limit in policy.limits if limit.question == "inference"]
     ladders: list[list[Policy]] = []
     if len(others) < len(policy.limits):
-        ladders.append([_with_k(_without(plain, others), factor) for factor in FACTORS])
+        rest = _without(plain, others)
+        steps = [_with_k(rest, factor) for factor in FACTORS]
+        if (
+            any(isinstance(limit, DowncodingRisk | PredicateRisk) for limit in policy.limits)
+            and (fixed := _fixed(rest)) is not rest
+        ):
+            steps = [rest, *(_with_k(fixed, factor) for factor in FACTORS)]
+        ladders.append(steps)
     reached, made = plain, None
     for ladder in ladders:
         reached, made = _mildest(ladder, make)
     if others:
-        k = max((model.k for model in reached.models if isinstance(model, KAnonymity)), default=1)
-        start = _with_k(plain, k / _k(plain))
+        dropped = tuple(model for model in plain.require if model in others and model not in reached.require)
+        start = reached.model_copy(update={"require": (*reached.require, *dropped)})
         reached, made = _mildest([start, *(_with_gain(start, gain) for gain in GAINS)], make)
     if made is None:
         return make(plain)
@@ -65,10 +75,6 @@ def _mildest(ladder: Sequence[Policy], make: Callable[[Policy], Made]) -> tuple[
     return best
 
 
-def _k(policy: Policy) -> int:
-    return max((model.k for model in policy.require if isinstance(model, KAnonymity)), default=1)
-
-
 def _with_k(policy: Policy, factor: float) -> Policy:
     """Return the policy with ``factor`` times its k, or with 2 times as much where it has none."""
     if factor == 1:
@@ -80,6 +86,15 @@ def _with_k(policy: Policy, factor: float) -> Policy:
     if not any(isinstance(model, KAnonymity) for model in require):
         require = (*require, KAnonymity(k=round(2 * factor)))
     return policy.model_copy(update={"require": require})
+
+
+def _fixed(policy: Policy) -> Policy:
+    """Return the policy with fixed ranges and sets instead of tight ones; itself if it has none."""
+    fixed = {"tight-range": "range", "tight-set": "set"}
+    columns = {name: column for name, column in policy.columns.items() if column.cells in fixed}
+    if not columns:
+        return policy
+    return policy.with_columns(**{name: {"cells": fixed[column.cells]} for name, column in columns.items()})
 
 
 def _with_gain(policy: Policy, gain: float) -> Policy:

@@ -16,6 +16,8 @@ from shoal.columns.companions import Battery, batteries, companions
 from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, NOTHING_ELSE, Guess, RawColumn, roles_of
 from shoal.engines.data import Data
+from shoal.engines.frames import nested_columns
+from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy
@@ -27,7 +29,7 @@ from shoal.propose.sources import TableInEngine, TableInMemory
 from shoal.propose.trial import tried
 from shoal.table.propose import HIDDEN_OR_SETS, propose
 from shoal.table.same_values import spelled_alike
-from shoal.table.spelling import Spelling, guess, missing_texts
+from shoal.table.spelling import INFINITE, Spelling, guess, missing_texts
 from shoal.text.log import log
 
 KEPT = 10  # times as much a column counts that a study needs
@@ -90,6 +92,7 @@ def inspect(
     raw = source.columns()
     roles = _roles_given({"known": known, "sensitive": sensitive, "plain": plain, "keep": keep}, raw)
     texts = {column.name: column.texts for column in raw if column.name in source.text_columns}
+    texts |= {column.name: column.texts for column in raw if not set(INFINITE).isdisjoint(column.texts)}
     spellings = {name: guess(found) for name, found in texts.items()}
     missing, apart = missing_texts(spellings, texts)
     if strange := {name: spelling for name, spelling in spellings.items() if not spelling.is_plain}:
@@ -98,7 +101,8 @@ def inspect(
         raw = [again.get(column.name, column) for column in raw]
     key, household = person_key(raw, source.n_tuples), household_key(raw)
     entity = key if key not in roles else None
-    guesses, groups = _guesses(raw, roles, {entity: "persons", household: "households"}, source)
+    nested = nested_columns(engine.held) if isinstance(engine, LocalEngine) else []
+    guesses, groups = _guesses(raw, roles, {entity: "persons", household: "households"}, source, nested)
     columns = tuple(
         _column(
             column,
@@ -147,10 +151,12 @@ def _guesses(
     roles: Mapping[str, Role],
     keys: Mapping[str | None, str],
     source: TableInMemory | TableInEngine,
+    nested: Sequence[str],
 ) -> tuple[dict[str, Guess], list[Battery]]:
     """Return the guess for every column, and the groups of columns that are one decision."""
-    given = {name: Guess(role, AS_TOLD, "sure") for name, role in roles.items()}
-    unnamed = [column for column in raw if column.name not in roles]
+    given = dict.fromkeys(nested, Guess("identifier", "lists or dicts, which cannot be generalized", "sure"))
+    given |= {name: Guess(role, AS_TOLD, "sure") for name, role in roles.items()}
+    unnamed = [column for column in raw if column.name not in given]
     guessed = roles_of(unnamed, any_quasi="quasi" in roles.values())
     guesses = {column.name: guess for column, guess in zip(unnamed, guessed, strict=True)} | given
     guesses |= _keys(keys, given)
@@ -212,9 +218,11 @@ def policy_for(
 def _whole(letter: str, number: int) -> int:
     """Return a whole number of any type, such as one of NumPy."""
     try:
-        return operator.index(number)
+        if not isinstance(number, bool):
+            return operator.index(number)
     except TypeError:
-        raise PolicyError(f"{letter}: expected a whole number, not {type(number).__name__}") from None
+        pass
+    raise PolicyError(f"{letter}: expected a whole number, not {type(number).__name__}")
 
 
 def _roles_given(given: Mapping[str, Sequence[str]], raw: Sequence[RawColumn]) -> dict[str, Role]:

@@ -73,9 +73,11 @@ class Spelling:
 
 # In a column of numbers or dates, none of these is a value.
 CLEAR = frozenset(("", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "<NA>"))  # nor in a column of words
+INFINITE = ("inf", "-inf", "Inf", "-Inf")  # the result of a division by 0
 TOKENS = CLEAR.union(
     ("NA", "na", "NaN", "nan", "NULL", "null", "None", "none", "-", "--", ".", "?"),
     ("missing", "Missing", "unknown", "Unknown"),
+    INFINITE,
 )
 STYLES: tuple[tuple[str, str | None], ...] = (
     (",", "."), (",", " "), (",", "'"), (".", ","), (".", "'"), (".", " "), (",", None),

@@ -16,8 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import shoal
 from shoal.engines import frames
-from shoal.engines.frames import table_fingerprint, to_arrow, with_plain_types
+from shoal.engines.frames import nested_columns, table_fingerprint, to_arrow, with_plain_types
+from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
@@ -46,11 +48,11 @@ def failure(data: object) -> str:
         [2, 0, 1],
         [7, 7, 7],
         ["x", "y", "z"],
-        pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")], names=["p", "q"]),
+        pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")]),
         pd.Index([5, 6, 7], name="a"),
     ],
 )
-def test_a_pandas_index_never_takes_part(index: Any) -> None:
+def test_a_pandas_index_without_a_name_of_its_own_takes_no_part(index: Any) -> None:
     table, back = to_arrow(pd.DataFrame({"a": ["u", "v", None], "n": [1, 2, 3]}, index=index))
     assert table.to_pydict() == {"a": ["u", "v", None], "n": [1, 2, 3]}
     assert table.schema == pa.schema([("a", pa.string()), ("n", pa.int64())])
@@ -59,6 +61,25 @@ def test_a_pandas_index_never_takes_part(index: Any) -> None:
     assert type(released) is pd.DataFrame
     assert released.index.equals(pd.RangeIndex(3))
     assert list(released.columns) == ["a", "n"]
+
+
+def test_a_named_pandas_index_is_a_column() -> None:
+    frame = pd.DataFrame({"a": ["u", "v", None]}, index=pd.Index(["x", "y", "z"], name="person"))
+    table, back = to_arrow(frame)
+    assert table.to_pydict() == {"person": ["x", "y", "z"], "a": ["u", "v", None]}
+    assert back(table)["person"].tolist() == ["x", "y", "z"]
+    levels = pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")], names=["p", None])
+    assert to_arrow(pd.DataFrame({"n": [1, 2, 3]}, index=levels))[0].to_pydict() == {"p": [1, 1, 2], "n": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("cells", [[["u"], ["v", "w"], None], [{"x": 1}, {"x": 2}, None], [("u",), ("v",), None]])
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_lists_or_dicts_is_marked(library: Any, cells: list[Any]) -> None:
+    table, _ = to_arrow(library.DataFrame({"n": [1, 2, 3], "tags": cells}))
+    assert nested_columns(table) == ["tags"]
+    assert table["tags"].null_count == 1
+    assert pa.types.is_string(table["tags"].type)
+    assert nested_columns(to_arrow(table)[0]) == ["tags"]
 
 
 def test_a_filtered_pandas_frame() -> None:
@@ -305,28 +326,44 @@ def test_empty_tables(make: Any) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        pd.DataFrame({"ok": [1], "bad": [[SECRET]]}),
-        pd.DataFrame({"ok": [1], "bad": [{"x": SECRET}]}),
-        pd.DataFrame({"ok": [1], "bad": [(SECRET,)]}),
         pd.DataFrame({"ok": [1], "bad": [1 + 2j]}),
         pd.DataFrame({"ok": [1], "bad": pd.to_timedelta([1])}),
         pd.DataFrame({"ok": [1], "bad": pd.Series(["\ud800" + SECRET], dtype=object)}),
-        pl.DataFrame({"ok": [1], "bad": [[SECRET]]}),
-        pl.DataFrame({"ok": [1], "bad": [{"x": SECRET}]}),
         pl.DataFrame({"ok": [1], "bad": pl.Series([object()], dtype=pl.Object)}),
         pl.DataFrame({"ok": [1], "bad": pl.Series([1], dtype=pl.Int128)}),
-        pa.table({"ok": [1], "bad": [[SECRET]]}),
-        pa.table({"ok": [1], "bad": [{"x": SECRET}]}),
-        pa.table({"ok": [1], "bad": pa.array([[("k", SECRET)]], pa.map_(pa.string(), pa.string()))}),
         pa.table({"ok": [1], "bad": [b"\xff" + SECRET.encode()]}),
         pa.table({"ok": [1], "bad": pa.array([b"\xff" + SECRET.encode()]).view(pa.string())}),
-        pa.record_batch({"ok": [1], "bad": [[SECRET]]}),
     ],
 )
 def test_columns_that_are_refused_are_named(data: object) -> None:
     message = failure(data)
     assert "'bad'" in message
     assert "'ok'" not in message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pd.DataFrame({"ok": [1], "bad": [[SECRET]]}),
+        pd.DataFrame({"ok": [1], "bad": [{"x": SECRET}]}),
+        pd.DataFrame({"ok": [1], "bad": [(SECRET,)]}),
+        pl.DataFrame({"ok": [1], "bad": [[SECRET]]}),
+        pl.DataFrame({"ok": [1], "bad": [{"x": SECRET}]}),
+        pa.table({"ok": [1], "bad": [[SECRET]]}),
+        pa.table({"ok": [1], "bad": [{"x": SECRET}]}),
+        pa.table({"ok": [1], "bad": pa.array([[("k", SECRET)]], pa.map_(pa.string(), pa.string()))}),
+        pa.record_batch({"ok": [1], "bad": [[SECRET]]}),
+    ],
+)
+@pytest.mark.parametrize("role", ["quasi", "sensitive", "plain"])
+def test_lists_and_dicts_can_only_be_removed(data: object, role: str) -> None:
+    columns = {"ok": {"role": "quasi"}, "bad": {"role": role}}
+    policy = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 1}]})
+    with pytest.raises(DataError, match="'bad' holds nested values") as caught:
+        shoal.anonymize(data, policy)
+    assert SECRET not in str(caught.value) + str(caught.value.__cause__)
+    released = shoal.anonymize(data, policy.with_columns(bad="identifier"))
+    assert LocalEngine.of(released.table).columns == ["ok"]
 
 
 def test_a_lazy_frame_that_fails_does_not_quote_a_cell() -> None:

@@ -55,6 +55,37 @@ def test_the_limit_holds_on_what_is_returned(limit: str, most: float) -> None:
         assert required[-1]["model"] == "limited-gain"
 
 
+def test_fixed_labels_come_before_a_larger_k() -> None:
+    """Tight labels give tuples back at any k; the mildest policy that withstands keeps its k and has fixed ones."""
+    plain = asking(downcoding=0)
+    tight = plain.with_columns(age={"cells": "tight-range"})
+    with pytest.raises(LimitExceededError):
+        shoal.anonymize(PEOPLE, tight.with_release(aim=False))
+    release = shoal.anonymize(PEOPLE, tight)
+    assert release.verdicts.holds
+    assert release.policy.columns["age"].cells == "range"
+    assert release.attacks is not None
+    assert release.attacks.named("downcoding").successes == 0
+    assert aimed(tight, lambda policy: policy).columns["age"].cells == "tight-range"  # if nothing fails
+
+
+def test_strict_is_not_forgotten() -> None:
+    named = PEOPLE.assign(email=[f"p{i}@example.org" for i in range(len(PEOPLE))])
+    policy = asking(linkage=0.9).with_columns(email="plain")
+    assert shoal.anonymize(named, policy).publication == "do not publish"
+    with pytest.raises(shoal.PublicationError):
+        shoal.anonymize(named, policy, strict=True)
+
+
+def test_linkage_and_inference_together() -> None:
+    release = shoal.anonymize(PEOPLE, asking(linkage=0.25, inference=0.3))
+    assert release.verdicts.holds
+    assert [limit.asked for limit in release.policy.limits] == [
+        "linkage risk at most 0.25, measured",
+        "inference risk at most 0.3, measured",
+    ]
+
+
 @pytest.mark.parametrize("needed", [*GAINS, None])
 def test_the_mildest_step_is_found(needed: float | None) -> None:
     """On a ladder that keeps its law, the step before the one that is found fails."""

@@ -26,8 +26,14 @@ from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import RowsInOrder, few_distinct
 from shoal.engines.scratch import confine, spilling
+from shoal.engines.sql import quoted
 from shoal.errors import DataError
 from shoal.policy import Policy
+
+TABLES_OF_FILE = """
+    SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal
+    UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal
+"""
 
 
 class DuckDB(IbisPlace):
@@ -36,6 +42,25 @@ class DuckDB(IbisPlace):
     name = "DuckDB"
     keeps_order = True
     writes_files = True
+
+    @classmethod
+    def connected(
+        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
+    ) -> tuple[IbisPlace, ir.Table, str | None]:
+        """Resolve a URI; a file with one table needs no name for it."""
+        if table is None:
+            place = cls.reached(uri, memory, read_only=True)
+            with reaching(uri, "list its tables"):
+                tables = place.backend.con.execute(TABLES_OF_FILE).fetchall()
+            place.backend.disconnect()
+            if len(tables) != 1:
+                raise DataError(
+                    f"{uri} has {len(tables)} tables: which one?",
+                    "name it: patients, or schema.patients",
+                    option="--table",
+                )
+            table = ".".join(map(quoted, tables[0]))
+        return super().connected(uri, table=table, parquet=parquet, memory=memory, read_only=read_only)
 
     @classmethod
     def reached(cls, uri: str, memory: str | None, read_only: bool) -> DuckDB:

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
-from shoal.engines.files import csv_text, dialects, layout, office_files, whole_files
+from shoal.engines.files import arrow_json, csv_text, dialects, layout, office_files, whole_files
 from shoal.engines.files.layout import PARQUET as PARQUET
 from shoal.engines.files.layout import TEXT as TEXT
 from shoal.engines.files.layout import Dialect, Layout
@@ -83,6 +83,8 @@ def read_table_file(
         if office_files.is_foreign(path):
             table, notes, codebook = office_files.read_office_file(path)
             return Source(table, None, hashed.result().hexdigest(), notes, codebook)
+        if arrow_json.is_arrow_or_json(path):
+            return Source(arrow_json.read_arrow_or_json(raw, path), None, hashed.result().hexdigest(), ())
         if path.suffix.lower() == ".gz":
             raw = _gunzip(raw, path.name)
         found = layout.layout_of(
