@@ -20,10 +20,13 @@ import typer
 
 from shoal.cli.signals import heeding, loading
 from shoal.errors import DataError, PolicyError
+from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
     from shoal.engines.base import Engine
     from shoal.search.problem import Progress
+
+MOST_PASSWORD_BYTES = 2**16
 
 Rows = Annotated[
     str,
@@ -217,7 +220,7 @@ def password_in(path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        password = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+        password = read_bounded(path, MOST_PASSWORD_BYTES).decode().partition("\n")[0].rstrip("\r")
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path}: contains no readable password") from None
     if not password:

@@ -19,6 +19,7 @@ from typing import Any
 
 from shoal.dp.budget import Budget, BudgetError
 from shoal.errors import DataError, OutputError
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 
 FORMAT = "shoal privacy ledger"
@@ -101,7 +102,7 @@ class Ledger:
     def read(self) -> Account:
         """Return the account; a ledger that cannot be read is an error, never an empty one."""
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = read_bounded(self.path).decode()
         except FileNotFoundError:
             if self.total is None:
                 raise BudgetError(

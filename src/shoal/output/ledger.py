@@ -20,6 +20,7 @@ from typing import Any
 from shoal.engines.files.whole_files import write_text
 from shoal.errors import DataError, OutputError
 from shoal.output.asked import AskedTable, Key
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 
 FORMAT = "shoal output ledger 1"
@@ -67,7 +68,7 @@ def read_ledger(path: str | Path | None) -> list[Earlier]:
     if path is None or not Path(path).exists():
         return []
     try:
-        kept = read_json(Path(path).read_text(encoding="utf-8"))
+        kept = read_json(read_bounded(path).decode())
         if kept["format"] != FORMAT:
             raise ValueError("another format")
         return [Earlier.from_dict(entry) for entry in kept["releases"]]

@@ -40,6 +40,7 @@ from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Label
 from shoal.table.intervals import parse_number
 from shoal.table.notation import read_range
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 from shoal.text.log import log
 
@@ -249,7 +250,7 @@ def replay(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        kept = read_json(path.read_text(encoding="utf-8"))
+        kept = read_json(read_bounded(path).decode())
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:

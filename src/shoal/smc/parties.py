@@ -21,6 +21,7 @@ from shoal.engines.files import whole_files
 from shoal.errors import DataError, PartyError
 from shoal.release.signatures import make_keys, read_private
 from shoal.text import toml
+from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -131,7 +132,7 @@ class Parties:
     def load(cls, path: str | Path) -> Parties:
         """Read a file of parties and check every certificate against its fingerprint."""
         try:
-            read = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            read = tomllib.loads(read_bounded(path).decode())
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

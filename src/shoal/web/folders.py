@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, PolicyError
+from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
@@ -104,7 +105,7 @@ class Folders:
 def _is_policy(path: Path) -> bool:
     """Whether a file looks like one; whether it is, is told when it is used."""
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        fields = tomllib.loads(read_bounded(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(fields.get("columns"), dict) and bool({"require", "preset"} & set(fields))

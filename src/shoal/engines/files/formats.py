@@ -71,7 +71,7 @@ def read_table_file(
 ) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
 
-    ``header``: whether the first line of a CSV file has the names; None raises an error if it looks like a record.
+    ``header``: whether the first line of a CSV file or sheet has the names; None raises an error if it looks like a record.
     ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)
@@ -81,7 +81,7 @@ def read_table_file(
             table, notes = _read_parquet(raw, path.name, numbered)
             return Source(table, None, hashed.result().hexdigest(), notes)
         if office_files.is_foreign(path):
-            table, notes, codebook = office_files.read_office_file(path)
+            table, notes, codebook = office_files.read_office_file(path, header)
             return Source(table, None, hashed.result().hexdigest(), notes, codebook)
         if arrow_json.is_arrow_or_json(path):
             return Source(arrow_json.read_arrow_or_json(raw, path), None, hashed.result().hexdigest(), ())

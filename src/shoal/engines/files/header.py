@@ -6,27 +6,32 @@ one record out of every count. So a first line that looks like the values below 
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from shoal.errors import DataError
 from shoal.table.propose import date_formats
 
 NUMERAL = re.compile(r"\s*[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?\s*%?")
+WORD = re.compile(r"[^\W\d][\w.-]*")
 SENTENCE = 4  # words: a question may be the name of a column, but hardly one of sentences
 LIKE = 0.8  # share of the values of a column that look alike
+RARE = 0.05  # chance that a record has new values throughout, from which on the first line is none
+FEW = 3  # records that show what the values of a column look like
 
 
 def require_header(name: str, names: Sequence[str], records: Sequence[Sequence[str]]) -> None:
     """Raise an error if the first line of a file looks like one of its first ``records``; no message quotes it."""
-    n = sum(
-        looks_like_values(column, [record[j] for record in records if len(record) > j])
-        for j, column in enumerate(names)
-    )
-    if n:
-        columns = f"{n} of {len(names)} columns"
+    values = [[record[j] for record in records if len(record) > j] for j in range(len(names))]
+    n = sum(map(looks_like_values, names, values))
+    differs = any(map(differs_from_values, names, values)) or math.prod(map(chance_of_new, values)) <= RARE
+    if n or (len(records) >= FEW and not differs):
+        columns = f"In {n} of {len(names)} columns it looks like one of the values below it"
         raise DataError(
-            f"{name}: is the first line a line of column names? In {columns} it looks like one of the values below it",
+            f"{name}: is the first line a line of column names? "
+            f"{columns if n else 'In no column does it look different from the values below it'}",
             "header=True if it has the names of the columns, header=False if it is a record; "
             "rename columns that are called like their values",
             option="--header, --no-header",
@@ -44,12 +49,32 @@ def looks_like_values(name: str, values: Sequence[str]) -> bool:
         return _most(bool(NUMERAL.fullmatch(value)) for value in filled)
     if "://" in name or "@" in name or len(name.split()) >= SENTENCE:
         return _most(("://" in value or "@" in value or len(value.split()) >= SENTENCE) for value in filled)
-    if not any(map(str.isdigit, name)):
+    if not _has_digit(name):
         return False
     if forms := date_formats([name]):
         return _most(bool(set(forms) & set(date_formats([value]))) for value in filled[:100])
+    if not WORD.fullmatch(name) and _most(_has_digit(value) and not NUMERAL.fullmatch(value) for value in filled):
+        return True
     shape = _shape(name)
     return _most(_shape(value) == shape for value in filled)
+
+
+def differs_from_values(name: str, values: Sequence[str]) -> bool:
+    """Return whether a column name is written in another way than the values of its column."""
+    name, filled = name.strip(), [text for value in values if (text := value.strip())]
+    if not filled or not name:
+        return False
+    for trait in (_is_short, _has_digit, _begins_lower, _is_upper, _has_blank, _has_mark):
+        n = sum(map(trait, filled))
+        if (n <= (1 - LIKE) * len(filled)) if trait(name) else n >= LIKE * len(filled):
+            return True
+    return False
+
+
+def chance_of_new(values: Sequence[str]) -> float:
+    """Estimate how likely a further record has a value that no other has (Good and Turing, with one more seen)."""
+    counts = Counter(text.strip() for text in values)
+    return (sum(n == 1 for n in counts.values()) + 1) / (len(values) + 1)
 
 
 def numbered_names(n: int) -> list[str]:
@@ -60,6 +85,30 @@ def numbered_names(n: int) -> list[str]:
 def _shape(text: str) -> str:
     """Return a text with its letters and digits made equal: AB-12 has the shape of XY-34."""
     return re.sub(r"[0-9]", "9", re.sub(r"[^\W\d_]+", "a", text))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= 2
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _begins_lower(text: str) -> bool:
+    return text[:1].islower()
+
+
+def _is_upper(text: str) -> bool:
+    return text.isupper()
+
+
+def _has_blank(text: str) -> bool:
+    return " " in text
+
+
+def _has_mark(text: str) -> bool:
+    return any(mark in text for mark in "_@/:")
 
 
 def _most(answers: Iterable[bool]) -> bool:

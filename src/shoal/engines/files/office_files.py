@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.codebook import NO_LABELS, Codebook
+from shoal.engines.files.header import numbered_names, require_header
 from shoal.engines.files.workbook import write_workbook
 from shoal.engines.files.workbook_parts import require_modest
 from shoal.engines.frames import to_arrow
@@ -34,6 +35,8 @@ STATISTICS = {
     ".xpt": "read_xport",
 }
 WRITTEN = (".xlsx", ".sav", ".dta")
+UNNAMED = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
+HEADER_RECORDS = 200  # that the first row is compared with
 SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384
 NAMES = {  # of variables
     ".sav": re.compile(r"[^\W\d_][\w.@#$]{0,63}"),
@@ -49,27 +52,37 @@ def is_foreign(path: Path) -> bool:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_office_file(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
-    """Read the table, with the assumptions made and the labels in the file."""
+def read_office_file(path: Path, header: bool | None = True) -> tuple[pa.Table, tuple[str, ...], Codebook]:
+    """Read the table, with the assumptions made and the labels in the file.
+
+    ``header``: whether the first row of a sheet has the column names; None raises an error if it looks like a record.
+    """
     suffix = path.suffix.lower()
     if suffix in SHEETS:
-        return *_sheet(path), NO_LABELS
+        return *_sheet(path, header), NO_LABELS
     table, codebook = _statistics(path, STATISTICS[suffix])
     return table, (), codebook
 
 
-def _sheet(path: Path) -> tuple[pa.Table, tuple[str, ...]]:
+def _sheet(path: Path, header: bool | None) -> tuple[pa.Table, tuple[str, ...]]:
     _needed("openpyxl", "excel")
     pandas = _needed("pandas", "excel")
     require_modest(path)
+    first = None if header is False else 0
     try:
         with pandas.ExcelFile(path, engine="openpyxl") as book:
             names = book.sheet_names
-            frame = pandas.read_excel(book, dtype=object, keep_default_na=False, na_values=[""])
+            frame = pandas.read_excel(book, header=first, dtype=object, keep_default_na=False, na_values=[""])
     except MemoryError:
         raise
     except Exception:
         raise _incomplete(path) from None
+    if header is False:
+        frame.columns = numbered_names(frame.shape[1])
+    elif header is None:
+        head = ["" if UNNAMED.fullmatch(str(name)) else str(name) for name in frame.columns]
+        cells = frame.head(HEADER_RECORDS).itertuples(index=False, name=None)
+        require_header(path.name, head, [["" if cell != cell else str(cell) for cell in record] for record in cells])
     note = f"{path.name} has {len(names)} sheets; the first was read"
     return _with_days(to_arrow(frame)[0]), (note,) if len(names) > 1 else ()
 
@@ -93,11 +106,14 @@ def raw_sheet(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Return columns of the first sheet as texts that tell apart what the sheet does: 1 from "1", and both from 1.0."""
     rows = _sheet_rows(path)
     header = [None if cell is None else str(cell.value) for cell in rows[0]] if rows else []
+    first = 1
+    if not set(header) & set(names):  # read without a row of names
+        header, first = list(numbered_names(len(header))), 0
     found = {}
     for name in names:
         if header.count(name) == 1:
             j = header.index(name)
-            cells = (row[j] if j < len(row) else None for row in rows[1:])
+            cells = (row[j] if j < len(row) else None for row in rows[first:])
             texts = [
                 None if cell is None or cell.value is None else f"{cell.data_type}{cell.value!r}" for cell in cells
             ]
