@@ -19,6 +19,7 @@ from shoal.errors import DataError as DataError
 from shoal.errors import EmptyTableError as EmptyTableError
 from shoal.errors import HierarchyError as HierarchyError
 from shoal.errors import InfeasibleError as InfeasibleError
+from shoal.errors import LimitExceededError as LimitExceededError
 from shoal.errors import MissingValueError as MissingValueError
 from shoal.errors import OtherTableError as OtherTableError
 from shoal.errors import OutOfTimeError as OutOfTimeError

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.xdist_group("sources")  # parsed once
 # Modules with imports inside functions, and why: what is loaded late makes the program start faster, or may be absent.
 # None is there to get round a cycle.
 LATE = {
-    "__init__": "import shoal loads nothing until a name is used",
     "alternatives/compare": "resource is not on Windows",
     "attacks/candidates": "SciPy's trees and solvers, where values were changed only",
     "attacks/confidence": "SciPy, for intervals only",

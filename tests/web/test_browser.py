@@ -105,7 +105,7 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     expect(chosen).to_be_focused()
     row = chosen.get_attribute("href")
     assert row is not None
-    assert page.locator(f"tr{row} th").inner_text().split(" = ")[0] in (chosen.get_attribute("aria-label") or "")
+    assert page.locator(f"tr{row} th").inner_text().split(",")[0] in (chosen.get_attribute("aria-label") or "")
     page.keyboard.press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     points.last.click()  # drawn last: on top

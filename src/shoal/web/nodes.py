@@ -179,6 +179,6 @@ def scatter_of(rows: Sequence[LivePoint], objective: str) -> Plot | None:
     up = loss_axis([loss for _, loss, *_ in rows], objective)
     steps = (n for exponent in range(8) for n in (10**exponent, 2 * 10**exponent, 5 * 10**exponent) if n <= most)
     ticks = tuple((math.log(n), (f"{n:,}",)) for n in steps)
-    across = PlotAxis(0.0, math.log(most), ticks, texts().drawn.across, grid=True)
+    across = PlotAxis(0.0, 1.04 * math.log(most), ticks, texts().drawn.across, grid=True)
     marks = [(math.log(max(1.0, 1 / risk)), loss, kind, row, name) for risk, loss, kind, row, name in rows]
     return _chosen_from(marks, across, up, 200)
