@@ -128,7 +128,7 @@ def test_trees_and_blocks_find_the_same():
         known, release = (rng.integers(0, 6, (int(rng.integers(2, 60)), q)) for _ in range(2))
         both = side_by_side(known, release)
         measured = distance_terms(both.columns)
-        left, right = (Distinct.of(codes) for codes in both.codes)
+        left, right = (Distinct.from_codes(codes) for codes in both.codes)
         by_tree, by_blocks = _by_tree(left, right, measured), _by_blocks(left, right, measured)
         np.testing.assert_allclose(by_tree.squared, by_blocks.squared, atol=1e-12)
         assert by_tree.ties.tolist() == by_blocks.ties.tolist()

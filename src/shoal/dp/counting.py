@@ -182,7 +182,7 @@ def _in_units(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
     """Return a column in whole units."""
     unit = values.unit
     times, by = (1.0, float(unit)) if unit >= 1 else (float(round(1 / unit)), 1.0)
-    return _rounded(rows, table, values, 0.0, times, by, (values.least, values.most))
+    return _rounded(rows, table, values, 0.0, times, by, (values.lower_units, values.upper_units))
 
 
 def _in_steps(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:

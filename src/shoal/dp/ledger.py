@@ -27,7 +27,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Expense:
-    """One entry of a ledger: what was asked, of which data, and what it cost."""
+    """One entry of a ledger: the statistics, the data and the privacy cost."""
 
     cost: Budget
     asked: tuple[str, ...]

@@ -326,7 +326,7 @@ def _plot(chart: Any, *, height: int, legend_columns: int = 0) -> Any:
     return drawn
 
 
-# Vega marks its groups for screen readers even when told not to; the title and the description say more.
+# Vega always labels its groups for screen readers; our title and description replace that.
 _TAG, _MARKED = re.compile(r"<[a-z][^>]*>"), re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 _ROOT = re.compile(r"<svg[^>]*\bviewBox=\"([0-9. -]+)\"[^>]*>")
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart with its name, its title and its description; ``kind`` and ``told`` are what it shows and of what."""
+    """A chart with its name, its title and its description; ``kind`` names the chart, ``subject`` its data."""
 
     kind: str
-    told: tuple[Any, ...]
+    subject: tuple[Any, ...]
     name: str
     title: str
     described: str
 
     def drawn(self) -> Markup:
         """Return the chart as SVG for a page."""
-        return plot_svg(PLOTS[self.kind](*self.told), self.name, self.title)
+        return plot_svg(PLOTS[self.kind](*self.subject), self.name, self.title)
 
 
 class Charts(dict[str, Any]):
@@ -47,7 +47,9 @@ class Charts(dict[str, Any]):
         from shoal.report import charts
 
         with charts.unchecked():
-            super().__init__({name: charts.CHARTS[picture.kind](*picture.told) for name, picture in pictures.items()})
+            super().__init__(
+                {name: charts.CHARTS[picture.kind](*picture.subject) for name, picture in pictures.items()}
+            )
         self._pictures = pictures
 
     def _repr_html_(self) -> str:

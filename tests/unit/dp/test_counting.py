@@ -63,7 +63,7 @@ def counted(records: list[Record], by: list[str], contributions: int) -> tuple[l
     table = pa.table({name: pa.array(c, kind) for (name, kind), c in zip(kinds.items(), columns, strict=True)})
     asked = ASKED | {"by": by, "contributions": contributions}
     prepared = _opened(table, "epsilon=1,delta=1e-9", None, asked)
-    asks = [one.ask for one in prepared.asks]
+    asks = [one.statistic for one in prepared.calibrations]
     return asks, counted_exactly(prepared.rows, asks, by, prepared.unit)
 
 
@@ -194,7 +194,7 @@ def test_of_each_person_as_many_records_as_the_limit_are_kept(contributions: int
 
 def limited(rows: pa.Table, by: str, **asked: Any) -> Any:
     prepared = _opened(rows, "epsilon=1,delta=1e-9", None, {"count": True, "by": [by], "entity": "who"} | asked)
-    return counted_exactly(prepared.rows, [one.ask for one in prepared.asks], [by], prepared.unit)
+    return counted_exactly(prepared.rows, [one.statistic for one in prepared.calibrations], [by], prepared.unit)
 
 
 def test_the_limit_prefers_no_value_over_all_people() -> None:
@@ -226,6 +226,6 @@ def test_a_column_may_have_any_name(name: str) -> None:
     rows = pa.table({name: ["p", "p", "q"], "x": ["1", "2", "3"]})
     asked = {"count": True, "quantile": {"x": [0.5]}, "bounds": {"x": (0, 4)}, "records_per_person": 2, "entity": name}
     prepared = _opened(rows, "epsilon=1", None, asked)
-    found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], (), prepared.unit)
+    found = counted_exactly(prepared.rows, [one.statistic for one in prepared.calibrations], (), prepared.unit)
     assert found.exact[0] == {(): [[2]]}
     assert found.exact[2] == {(): [[1, 1, 0]]}

@@ -67,8 +67,8 @@ def test_every_kind_of_chart_is_drawn_in_both_ways(drawn: list[Picture]) -> None
 
 def test_a_drawing_shows_what_altair_shows(drawn: list[Picture]) -> None:
     for picture in drawn:
-        plot = PLOTS[picture.kind](*picture.told)
-        spec = charts.CHARTS[picture.kind](*picture.told).to_dict()
+        plot = PLOTS[picture.kind](*picture.subject)
+        spec = charts.CHARTS[picture.kind](*picture.subject).to_dict()
         layers = spec.get("layer", [spec])
         encoded = [layer["encoding"] for layer in layers]
         assert plot.across.title in {of["x"].get("title") for of in encoded}, picture.kind
@@ -99,10 +99,10 @@ def _marks(plot: Plot, kind: type) -> int:
 
 def test_lengths_of_bars_are_those_of_the_figures(drawn: list[Picture]) -> None:
     picture = next(each for each in drawn if each.kind == "risk")
-    plot = PLOTS["risk"](*picture.told)
+    plot = PLOTS["risk"](*picture.subject)
     root = ET.fromstring(plot_svg(plot, "x", "t"))
     wide = [float(rect.attrib["width"]) for rect in root.iter(f"{SVG}rect")]
-    shares = [x for of in ("before", "after") for x in (getattr(each, of) for each in picture.told[0])]
+    shares = [x for of in ("before", "after") for x in (getattr(each, of) for each in picture.subject[0])]
     assert wide == pytest.approx([x / plot.across.high * plot.width for x in shares], abs=0.06)
 
 
