@@ -94,7 +94,7 @@ class TreeGene:
             for codes_of_level in self.codes
             for code in range(int(codes_of_level.max()) + 1)
         ]
-        self._prices = _PiecePrices(table, j, loss).of(labels)
+        self._prices = _PiecePrices(table, j, loss).prices_of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
         self._bit_of_leaf = self.bit_of[self._labels[:0:-1]]  # [step from the top down, leaf]
         self._above = self._bits_above()
