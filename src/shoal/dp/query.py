@@ -23,7 +23,7 @@ from shoal.dp.statistics import (
     MeanStatistic,
     PersonsStatistic,
     Piece,
-    Statistic,
+    QueryStatistic,
     SumStatistic,
     TableStatistic,
     require_few_cells,
@@ -97,7 +97,7 @@ def plan_query(
 class Calibrated:
     """A query, with the noise and the cost of each of its pieces."""
 
-    statistic: Statistic
+    statistic: QueryStatistic
     pieces: tuple[Piece, ...]
     noises: tuple[Noise, ...]
     costs: tuple[Decimal, ...]
@@ -295,9 +295,9 @@ class _QueryRequest:
             raise PolicyError("records_per_person must be between 1 and 1000")
         return unit
 
-    def _statistics(self, described: PublicSchema, unit: PrivacyUnit) -> list[Statistic]:
+    def _statistics(self, described: PublicSchema, unit: PrivacyUnit) -> list[QueryStatistic]:
         values: Callable[[str], Any] = described.fixed_point
-        statistics: list[Statistic] = [CountStatistic()] if self.count else []
+        statistics: list[QueryStatistic] = [CountStatistic()] if self.count else []
         statistics += [PersonsStatistic()] if self.persons else []
         statistics += [SumStatistic(values(name)) for name in _listed("sum", self.sum)]
         statistics += [MeanStatistic(values(name)) for name in _listed("mean", self.mean)]
@@ -325,7 +325,7 @@ def _listed(parameter: str, names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _calibrated(statistic: Statistic, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
+def _calibrated(statistic: QueryStatistic, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
     pieces = statistic.pieces(unit.contributions, grouped)
     costs = budget.shares([1] * len(pieces))
     noises = [calibrated(budget.loss, cost, piece.sensitivity) for piece, cost in zip(pieces, costs, strict=True)]

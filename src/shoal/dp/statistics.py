@@ -39,7 +39,7 @@ class Figure:
     high: float
 
 
-class Statistic(Protocol):
+class QueryStatistic(Protocol):
     """What one question needs: statistics, their sensitivity, and figures from noisy statistics."""
 
     @property
@@ -264,7 +264,7 @@ class TableStatistic:
 
 
 def require_few_cells(
-    statistics: Sequence[Statistic], c: int, grouped: bool, groups: int, max_cells: int = 1_000_000
+    statistics: Sequence[QueryStatistic], c: int, grouped: bool, groups: int, max_cells: int = 1_000_000
 ) -> None:
     """Refuse tables so large that drawing their noise would take minutes."""
     for statistic in statistics:

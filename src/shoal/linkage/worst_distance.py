@@ -6,7 +6,7 @@ linkage", Information Fusion 26, 2015. Minimise Σ K_i so that C_θ(a_i, b_j) �
 K_i is 1 where record i is not found. No intruder who uses a distance of the family does better than the optimum.
 Finds  the optimum and a proof by HiGHS for some 120 records (up to ``MARGIN`` between distances); beyond, the best of a
        search from many starts, which is a lower bound on the risk. Constraints are added as they are broken.
-Departs from the papers where released records look the same: nobody tells them apart, so t of them count 1/t each.
+Departs from the papers for equal released records: t of them count 1/t each, as they cannot be distinguished.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from examples import THOROUGH, tables
 from shoal.dp.counting import ExactStatistics, counted_exactly
 from shoal.dp.quantiles import with_blocks
 from shoal.dp.query import _opened
-from shoal.dp.statistics import ContributionsStatistic, Statistic
+from shoal.dp.statistics import ContributionsStatistic, QueryStatistic
 
 ASKED: dict[str, Any] = {
     "count": True,
@@ -57,7 +57,7 @@ def drawn(numbers: range) -> list[Record]:
     return found
 
 
-def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Statistic], ExactStatistics]:
+def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[QueryStatistic], ExactStatistics]:
     kinds = {"t": pa.string(), "who": pa.string(), "g": pa.string(), "x": pa.string(), "y": pa.float64()}
     columns = zip(*records, strict=True)
     table = pa.table({name: pa.array(c, kind) for (name, kind), c in zip(kinds.items(), columns, strict=True)})

@@ -1,9 +1,9 @@
-"""Fewer nulls, where a record may match what is released of others: a null of either side matches anything.
+"""Fewer nulls if a record may match the released form of others: a null on either side matches anything.
 
-Two records match if every column in which they differ is hidden in one of them. Every record that matched too few in
-the original hides at least one cell, and at most what it would have to hide if it counted on nobody: so none is
-released as it was, and none becomes a blank that stands for everyone. From there, rows change what they hide one at a
-time, to what costs least when a missing match has a price; that price rises until none is missing.
+Two records match if every column in which they differ is hidden in one of them. Every record with too few matches in
+the original hides at least one cell, and at most the cells it would need without the hidden cells of others: so none is
+released unchanged, and none becomes a blank that matches everyone. From there, rows change their hidden cells one at a
+time, minimizing their cost plus a penalty for each missing match; the penalty grows until no match is missing.
 
 For one row, the matches under all sets of columns are counted together: rows are counted by the columns that this row
 would have to hide to match them, and the counts of subsets are added up. Other rows profit from the same matches.
@@ -39,7 +39,7 @@ TIES = 0.005  # the largest random price, which decides between equals
 
 @dataclass(frozen=True, eq=False)
 class NullChoice:
-    """The rows, what they hide if they count on nobody, and what hiding costs."""
+    """The rows, the cells they hide if they rely on no other row, and the cost of hiding."""
 
     problem: Problem
     codes: Codes  # (rows, columns)  MISSING where the data has a null

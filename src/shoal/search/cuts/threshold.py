@@ -14,8 +14,8 @@ second sum only grows with S. This gives
   - cuts that exclude each other: two of the tail which, added to the head, lose more records than the limit allows
     or than a set below the threshold can lose. At least one of the two is left out. If every such pair is paid, and
     no cut pays more than what leaving it out adds, then the payments add up to a bound, as in a minimum vertex cover;
-  - two cuts that lose fewer records: one of the two is left out, or these records are lost. They pay together with the
-    cuts, and no record more than n - k (``threshold_payments.py``);
+  - two cuts that lose fewer records: one of the two is left out, or these records are lost. Cuts and records share
+    the payment, no record paying more than n - k (``threshold_payments.py``);
   - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of the
     runs of cuts that it excludes, or of the records that it loses with others. It joins the head if without it the
     bound does;
