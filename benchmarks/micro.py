@@ -69,7 +69,7 @@ def main() -> None:
     print(f"{'rows':>8} {'method':>16} {'CPU s':>9} {'100 SSE/SST':>12}")
     for n in given.rows:
         numbers = np.random.default_rng(0).normal(size=(n, 3))
-        points = Points.of(list(numbers.T), n=n)
+        points = Points.from_columns(list(numbers.T), n=n)
         runs: dict[str, Callable[[], GroupOf]] = {
             "mdav": lambda points=points: mdav_groups(points, 3),
             "v-mdav": lambda points=points: v_mdav(points, 3),

@@ -74,7 +74,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
             raise PolicyError(f"ranges: unknown option {self.ranges!r}", "choose 'middle' or 'label'")
         min_rows = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
         table = self._table(X, reset=True, min_rows=min_rows)
-        policy = self._asked(table)
+        policy = self._policy_for(table)
         # Rows keep their order, and exactly the rows that are judged must be returned.
         policy = policy.model_copy(update={"release": policy.release.model_copy(update={"shuffle": False})})
         release = anonymize(table, policy)
@@ -114,7 +114,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         names = _check_feature_names_in(self, input_features)
         return np.array([name for name in names if name not in self.policy_.identifiers], dtype=object)
 
-    def _asked(self, table: pa.Table) -> Policy:
+    def _policy_for(self, table: pa.Table) -> Policy:
         if self.policy is not None:
             if self.k is not None or self.quasi is not None or self.sensitive is not None:
                 raise PolicyError("pass either a policy or k, quasi and sensitive, not both")

@@ -33,7 +33,9 @@ def test_every_engine_counts_alike(bench: Bench) -> None:
 
     def asked(data: Any) -> Any:
         prepared = _opened(data, "epsilon=1", None, _QueryRequest(**ASKED))
-        found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], ASKED["by"], prepared.unit)
+        found = counted_exactly(
+            prepared.rows, [one.statistic for one in prepared.calibrations], ASKED["by"], prepared.unit
+        )
         return found.exact, found.people
 
     assert asked(bench.load(table)) == asked(table)

@@ -169,7 +169,9 @@ def test_a_choice_of_bits_is_worth_what_its_release_costs(objective):
             individual = chromosome.judged(rng.random(chromosome.n_bits) < 0.5)
             if not individual.excess:
                 answer = chromosome.answer(individual, "genetic")
-                assert problem.objective.shown(individual.value) == pytest.approx(loss(problem, answer), rel=1e-9)
+                assert problem.objective.published_figure(individual.value) == pytest.approx(
+                    loss(problem, answer), rel=1e-9
+                )
                 assert judged_classes(problem, answer.of_leaf).n_suppressed == answer.parts(problem.table).n_suppressed
 
 

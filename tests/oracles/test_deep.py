@@ -189,7 +189,7 @@ def test_if_time_runs_out_no_node_costs_less_than_the_reported_bound(monkeypatch
         found = SEARCHES["optimal"](problem)
         if not found.proved and found.bound is not None:
             n_open += 1
-            assert found.bound <= problem.objective.shown(min(costs.values())) + 1e-9
+            assert found.bound <= problem.objective.published_figure(min(costs.values())) + 1e-9
     assert n_open > 10
 
 
@@ -202,8 +202,8 @@ def test_an_example():
     search = deep_from_top(problem)
     assert search.close(problem.lattice.ground, math.inf) == math.inf
     # Each column at its pairs: (2 − 1)/(4 − 1) in every cell.
-    assert search.best.seen is not None
-    assert search.best.seen.node == (1, 1)
+    assert search.best.evaluation is not None
+    assert search.best.evaluation.node == (1, 1)
     assert search.best.value == pytest.approx(1 / 3)
 
 

@@ -120,7 +120,7 @@ def test_no_answer_costs_more_than_its_factor_times_the_least(numbers, monkeypat
 def test_the_forest_weighs_no_more_than_the_least_and_nor_does_what_the_claim_rests_on():
     for problem, k in problems(random.Random(6), 400):
         metric = Metric(problem)
-        neighbours = Neighbours.of(metric, k, k - 1)
+        neighbours = Neighbours.from_metric(metric, k, k - 1)
         parent = grown(neighbours)
         apart = metric.matrix()
         edges = [(i, to) for i, to in enumerate(parent) if to >= 0]
@@ -137,7 +137,9 @@ def test_the_forest_weighs_no_more_than_the_least_and_nor_does_what_the_claim_re
 def test_a_forest_does_not_depend_on_how_many_neighbours_are_kept(width):
     for problem, k in problems(random.Random(7), 200):
         metric = Metric(problem)
-        assert grown(Neighbours.of(metric, k, min(width, k - 1))) == grown(Neighbours.of(metric, k, metric.n))
+        assert grown(Neighbours.from_metric(metric, k, min(width, k - 1))) == grown(
+            Neighbours.from_metric(metric, k, metric.n)
+        )
 
 
 def tree(rng, k):
@@ -210,7 +212,7 @@ def test_the_sets_of_a_cover_become_a_partition_of_no_greater_diameters():
 def test_balls_make_classes_of_k_to_2k_less_1_records_unless_all_are_equal():
     for problem, k in problems(random.Random(10), 400, most=30):
         metric = Metric(problem)
-        classes = cover.Balls(Neighbours.of(metric, k, cover.width(metric, k))).classes()
+        classes = cover.Balls(Neighbours.from_metric(metric, k, cover.width(metric, k))).classes()
         assert [sum(piece.get(i, 0) for piece in classes) for i in range(metric.n)] == metric.counts.tolist()
         assert all(k <= sum(piece.values()) <= 2 * k - 1 or len(piece) == 1 for piece in classes)
 
@@ -224,7 +226,7 @@ def test_balls_are_picked_by_the_least_radius_for_a_new_record(known, monkeypatc
     monkeypatch.setattr(cover, "MAX_NEIGHBOURS", known)
     for problem, k in problems(random.Random(11), 150, most=26):
         metric = Metric(problem)
-        balls = cover.Balls(Neighbours.of(metric, k, cover.width(metric, k)))
+        balls = cover.Balls(Neighbours.from_metric(metric, k, cover.width(metric, k)))
         apart = metric.matrix()
         take = balls._cover
         radii = []

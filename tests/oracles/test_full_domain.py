@@ -309,7 +309,7 @@ def test_out_of_time_each_algorithm_answers_with_the_best_it_saw_and_claims_noth
         assert not recoding.proved
         assert recoding.claim == ""
         slack = 1e-9 * max(1.0, abs(recoding.bound))
-        assert recoding.bound <= whole.objective.shown(whole.objective.value(seen)) + slack
+        assert recoding.bound <= whole.objective.published_figure(whole.objective.value(seen)) + slack
     else:
         assert recoding.node == SEARCHES[name](make()).node
 

@@ -77,7 +77,7 @@ def test_no_set_between_head_and_tail_is_below_the_bound_of_a_node(objective):
         sums, n_lost, _ = search._look(head, tail)
         bound = search.cost.bound(sums[None], np.array([n_lost]))[0]
         for _ in range(8):
-            seen = search.choices.seen(head | (tail & (rng.random(n) < rng.random())))
+            seen = search.choices.evaluated(head | (tail & (rng.random(n) < rng.random())))
             if seen.feasible:
                 assert seen.value >= bound - 1e-9 * max(1, abs(bound)), seed
                 assert seen.n_suppressed >= n_lost

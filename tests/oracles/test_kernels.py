@@ -253,10 +253,10 @@ def test_derive_node_takes_rows_from_one_nodes_levels_to_another(seed, n, with_c
     there = np.array([rng.integers(level, h.n_levels) for level, h in zip(here, hierarchies, strict=True)])
     leaves = np.column_stack([rng.integers(0, len(h.leaves), n) for h in hierarchies]).astype(np.int32)
     counts = rng.integers(1, 10**9, n)
-    of, made = Steps.of(hierarchies), KeyLayout([h.cardinality(0) for h in hierarchies])
+    of, made = Steps.from_hierarchies(hierarchies), KeyLayout([h.cardinality(0) for h in hierarchies])
     keys, sums, class_of = derive_node(
         *(made.packed(codes_at(hierarchies, leaves, here))[:, 0], counts, here, there, made.shifts, made.masks),
-        *(of.n_labels, of.offsets, of.codes, with_classes, min(n, of.most(there)) if tight else n),
+        *(of.n_labels, of.offsets, of.codes, with_classes, min(n, of.max_classes(there)) if tight else n),
     )
     totals = Counter()
     rows = [tuple(row) for row in codes_at(hierarchies, leaves, there).tolist()]

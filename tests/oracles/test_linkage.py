@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 
-from shoal.linkage import distance_linkage, pattern_counts, probabilistic_linkage, worst, worst_case
+from shoal.linkage import distance_linkage, pattern_counts, probabilistic_linkage, worst_case, worst_distance
 from shoal.linkage.columns import side_by_side
 from shoal.linkage.families import family
 from shoal.linkage.kernels import distances_from
@@ -128,7 +128,7 @@ def test_trees_and_blocks_find_the_same():
         known, release = (rng.integers(0, 6, (int(rng.integers(2, 60)), q)) for _ in range(2))
         both = side_by_side(known, release)
         measured = distance_terms(both.columns)
-        left, right = (Distinct.of(codes) for codes in both.codes)
+        left, right = (Distinct.from_codes(codes) for codes in both.codes)
         by_tree, by_blocks = _by_tree(left, right, measured), _by_blocks(left, right, measured)
         np.testing.assert_allclose(by_tree.squared, by_blocks.squared, atol=1e-12)
         assert by_tree.ties.tolist() == by_blocks.ties.tolist()
@@ -302,7 +302,7 @@ def test_the_proved_optimum_is_that_of_trying_every_set_of_people():
 
 def test_the_proof_needs_no_good_start(monkeypatch):
     for name in ("DRAWS", "STEPS", "ROUNDS"):
-        monkeypatch.setattr(worst, name, 0)
+        monkeypatch.setattr(worst_distance, name, 0)
     rng = np.random.default_rng(15)
     for _ in range(4):
         known = rng.normal(size=(11, 4))
@@ -336,15 +336,15 @@ def most_credit(known, release, family):
 @pytest.mark.parametrize("rounds", [None, 1, 2])
 def test_no_distance_finds_more_than_the_bound_however_early_the_proof_ends(family, rounds, monkeypatch):
     for name in ("DRAWS", "STEPS", "ROUNDS"):
-        monkeypatch.setattr(worst, name, 0)
-    solved = worst._ParameterSearch._solved
+        monkeypatch.setattr(worst_distance, name, 0)
+    solved = worst_distance._ParameterSearch._solved
 
     def few(search, left):
         """As if the time were over after so many programs."""
         search.n_solved = getattr(search, "n_solved", 0) + 1
         return None if rounds is not None and search.n_solved > rounds else solved(search, left)
 
-    monkeypatch.setattr(worst._ParameterSearch, "_solved", few)
+    monkeypatch.setattr(worst_distance._ParameterSearch, "_solved", few)
     rng = np.random.default_rng(16)
     proved = 0
     for _ in range(12):

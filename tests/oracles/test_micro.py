@@ -107,7 +107,7 @@ def test_mdav_of_numbers_and_categories_is_the_plain_one():
         mixed = bool(draw.integers(2))
         numbers = [draw.integers(0, 1000, n).astype(float) for _ in range(int(draw.integers(1, 4)))]
         signs = [draw.integers(0, 3, n).astype(np.int32) for _ in range(2 * mixed)]
-        points = Points.of(numbers, signs, [0.7, 0.4][: len(signs)], n=n)
+        points = Points.from_columns(numbers, signs, [0.7, 0.4][: len(signs)], n=n)
         power = 2 if not mixed else 1
         x = points.numbers
 
@@ -129,7 +129,7 @@ def test_kernels_against_numpy():
     draw = np.random.default_rng(0)
     for _ in range(100):
         n = int(draw.integers(1, 30))
-        points = Points.of([draw.normal(size=n)] * 2, [draw.integers(0, 4, n).astype(np.int32)], [0.5], n=n)
+        points = Points.from_columns([draw.normal(size=n)] * 2, [draw.integers(0, 4, n).astype(np.int32)], [0.5], n=n)
         left = np.flatnonzero(draw.integers(0, 2, n) | (np.arange(n) == 0))
         i = int(draw.integers(n))
         away = kernels.distances(points.numbers, points.signs, points.prices, points.squared, i, left)
@@ -148,7 +148,7 @@ def test_what_improving_finds_is_never_worse_and_no_single_swap_is_left_where_al
         k = int(draw.integers(2, 4))
         if n < 2 * k:
             continue
-        points = Points.of([draw.normal(size=n), draw.normal(size=n)], n=n)
+        points = Points.from_columns([draw.normal(size=n), draw.normal(size=n)], n=n)
 
         def sse(group, points=points):
             return sum(np.var(points.numbers[group == g], axis=0).sum() * (group == g).sum() for g in np.unique(group))

@@ -49,7 +49,7 @@ def test_every_node_suppresses_and_costs_what_the_definition_says(case):
         assert seen.n_suppressed == len(gone)
         assert seen.feasible == feasible(case, gone)
         expected = {name: cost(case, node, gone, name)[1] for name in LOSSES}
-        found = {name: loss.shown(loss.value(seen)) for name, loss in objectives.items()}
+        found = {name: loss.published_figure(loss.value(seen)) for name, loss in objectives.items()}
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 

@@ -36,7 +36,7 @@ def chinese_restaurant(rng, theta, alpha, n):
 
 def sampled(rng, label, fraction):
     counts = np.bincount(rng.choice(label, int(len(label) * fraction), replace=False))
-    return SizeCounts.of(counts[counts > 0], fraction)
+    return SizeCounts.from_counts(counts[counts > 0], fraction)
 
 
 def log_likelihood(sample, theta, alpha):
@@ -64,7 +64,7 @@ def test_pitmans_parameters_have_the_greatest_likelihood(pitman_people, fraction
 
 
 def test_the_slopes_are_those_of_the_likelihood():
-    sample = SizeCounts.of(np.array([1] * 30 + [2] * 9 + [3] * 4 + [17]), 0.1)
+    sample = SizeCounts.from_counts(np.array([1] * 30 + [2] * 9 + [3] * 4 + [17]), 0.1)
     for alpha in (0.05, 0.4, 0.8):
         theta, h = _theta(sample, alpha), 1e-5
         up, down = log_likelihood(sample, theta, alpha + h), log_likelihood(sample, theta, alpha - h)
@@ -82,7 +82,7 @@ def test_pitmans_model_finds_the_uniques_of_its_own_population(pitman_people, fr
 
 
 def test_zayatz_is_bayes_rule_with_the_hypergeometric():
-    sample = SizeCounts.of(np.array([1] * 12 + [2] * 5 + [3, 3, 8, 25]), 0.2)
+    sample = SizeCounts.from_counts(np.array([1] * 12 + [2] * 5 + [3, 3, 8, 25]), 0.2)
     population, n = round(sample.population), round(sample.n)
     once = sum(s * hypergeom(population, int(j), n).pmf(1) for j, s in zip(sample.sizes, sample.classes, strict=True))
     assert zayatz(sample) == pytest.approx(12 * (12 * 0.2 / once) / 0.2, rel=1e-9)

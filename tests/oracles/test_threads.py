@@ -16,7 +16,7 @@ from shoal.search import SEARCHES, Problem
 from shoal.search.cells import cell_suppression, nearest
 from shoal.search.cells import mondrian as of_mondrian
 from shoal.search.cuts import cuts
-from shoal.search.full_domain import ahead, rollup
+from shoal.search.full_domain import prefetch, rollup
 from shoal.search.problem import Terms
 from shoal.table import threads
 from shoal.table.frequency import Domain, count_records
@@ -32,9 +32,9 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(of_mondrian, "RUN", 1)
     monkeypatch.setattr(of_mondrian, "RUNS", 5)
     monkeypatch.setattr(rollup, "HUGE", 0)
-    monkeypatch.setattr(ahead, "MAX_SERIAL_TUPLES", 0)
-    monkeypatch.setattr(ahead, "QUICK", 0)
-    monkeypatch.setattr(ahead, "MAX_TOGETHER", 9)
+    monkeypatch.setattr(prefetch, "MAX_SERIAL_TUPLES", 0)
+    monkeypatch.setattr(prefetch, "QUICK", 0)
+    monkeypatch.setattr(prefetch, "MAX_TOGETHER", 9)
     monkeypatch.setattr(cell_suppression, "TOGETHER", 5)
     monkeypatch.setattr(cuts, "MIN_THREADED_ROWS", 0)
     monkeypatch.setattr(cuts, "MIN_ROWS_PER_CLASS", 0)
@@ -135,7 +135,7 @@ def test_looking_ahead_changes_nothing(algorithm, terms, monkeypatch):
     for seed in range(12):
         ahead_of = answer(algorithm, seed, cut(terms, seed), monkeypatch, 2)
         with monkeypatch.context() as sequential:
-            sequential.setattr(ahead, "MAX_SERIAL_TUPLES", 1 << 60)
+            sequential.setattr(prefetch, "MAX_SERIAL_TUPLES", 1 << 60)
             assert answer(algorithm, seed, cut(terms, seed), monkeypatch, 1) == ahead_of, seed
 
 
@@ -146,7 +146,7 @@ def test_time_that_runs_out_ends_a_search_at_the_node_that_was_asked_for(algorit
     for seed in range(4):
         ahead_of = answer(algorithm, seed, cut(terms, seed), monkeypatch, 2)
         with monkeypatch.context() as sequential:
-            sequential.setattr(ahead, "MAX_SERIAL_TUPLES", 1 << 60)
+            sequential.setattr(prefetch, "MAX_SERIAL_TUPLES", 1 << 60)
             assert answer(algorithm, seed, cut(terms, seed), monkeypatch, 1) == ahead_of, seed
 
 

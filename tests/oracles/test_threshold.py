@@ -129,7 +129,7 @@ def test_the_next_threshold_needs_what_is_planned_of_what_is_left(power):
 
 def all_costs(search):
     sets = [np.array(bits, np.bool_) for bits in itertools.product([False, True], repeat=search.axis.n_values)]
-    return [(chosen, search.choices.seen(chosen)) for chosen in sets]
+    return [(chosen, search.choices.evaluated(chosen)) for chosen in sets]
 
 
 @examples(100)
@@ -144,7 +144,7 @@ def test_when_it_stops_no_set_costs_less_than_the_bound_of_the_open_nodes(case, 
     found = []
 
     def offer(chosen, cost):
-        assert cost == search.choices.seen(chosen).value
+        assert cost == search.choices.evaluated(chosen).value
         found.append(cost)
         return cost
 
@@ -229,13 +229,13 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     added = tree._added(places, counts, keys, states)
     costs = added.cuts
     under = tree._under_head(places, counts, states)
-    gone, lost = under.gone, under.lost
+    gone, lost = under.n_lost, under.lost
     whole, expected_gone = discernible(tree.places, tree.counts, head, tree.first, tree.k)
-    assert (gone, under.kept) == (expected_gone, whole - tree.k * gone)
+    assert (gone, under.kept_discernibility) == (expected_gone, whole - tree.k * gone)
     rows, n_listed = np.zeros((len(states), len(states), 16), np.int32), np.zeros((len(states), len(states)), np.int64)
     pair_losses(
         places, counts, *tree._of_head[1:], under.n_classes, states, tree.first, tree.k, tree._sizes, tree._local,
-        tree._there, tree._grid, lost, tree._pairs, rows, n_listed,
+        tree._positions, tree._grid, lost, tree._pairs, rows, n_listed,
     )  # fmt: skip
     tail = np.flatnonzero(states == OPEN)
     for u in tail:

@@ -38,7 +38,7 @@ def test_counts_and_divergence_against_every_reading(seed):
     n, r = int(draw.integers(4, 12)), int(draw.integers(1, 9))
     before = {name: LEAVES + draw.choice(LEAVES, n - 4).tolist() for name in names}
     after = {name: draw.choice(list(MEANING), r).tolist() for name in names}
-    pair = Pair.of(pa.table(before), pa.table(after), policy(names))
+    pair = Pair.from_tables(pa.table(before), pa.table(after), policy(names))
     regions = [draw.integers(0, 2, (5, 4)).astype(bool) for _ in names]
     rows = list(zip(*after.values(), strict=True))
     told = dict.fromkeys(itertools.product(LEAVES, repeat=len(names)), 0.0)

@@ -91,7 +91,7 @@ def test_of_all_64_sets_the_one_of_least_discernibility_is_found(choices):
     assert len(sets) == 64
     costs = {s: discernibility(rows, s, 5) for s in sets}
     for s in sets:
-        assert choices.seen(chosen(*s)).value == costs[s]
+        assert choices.evaluated(chosen(*s)).value == costs[s]
     release = shoal.anonymize(table(), policy())
     assert release.loss["discernibility"] == min(costs.values())
     assert min(costs.values()) < min(costs[()], costs[LISTED])  # neither end of the tree

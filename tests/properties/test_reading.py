@@ -57,7 +57,7 @@ def test_a_cell_reads_back_as_what_its_original_is_among(algorithm, cells, names
     })  # fmt: skip
     release = shoal.anonymize(frame.assign(serial=[f"{i:02}" for i in range(n)]), policy)
     place = release.table["serial"].astype(int).to_numpy()
-    pair = Pair.of(frame, release.table, policy)
+    pair = Pair.from_tables(frame, release.table, policy)
     assert pair.unknown == {}
     for column in pair.columns:
         likely = column.masses[column.released].toarray()

@@ -65,7 +65,7 @@ def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared
     nodes = []
     for node, oracle in nodes_of(shared / "oracle" / "adult_9qi_k5_all_nodes.tsv.gz"):
         seen = problem.evaluate(node)
-        found = {name: loss.shown(loss.value(seen)) for name, loss in objectives.items()}
+        found = {name: loss.published_figure(loss.value(seen)) for name, loss in objectives.items()}
         assert seen.n_suppressed == oracle["suppressed_k5"], node
         assert found["arx-loss"] == pytest.approx(oracle["loss_geo_k5"], abs=1e-9), node
         assert found["discernibility"] == oracle["dm_k5"], node
@@ -93,7 +93,7 @@ def test_every_node_of_eight_columns_has_the_figures_of_the_oracle(folder, share
     for node, oracle in nodes_of(shared / "oracle" / "adult_8qi_occupation_k5_all_nodes.tsv.gz"):
         seen = problem.evaluate(node)
         assert seen.n_suppressed == oracle[f"suppressed {name}"], node
-        loss = problem.objective.shown(problem.objective.value(seen))
+        loss = problem.objective.published_figure(problem.objective.value(seen))
         assert loss == pytest.approx(oracle[f"loss_geo {name}"], abs=1e-9), node
         nodes.append(node)
     assert nodes == list(problem.lattice)

@@ -57,9 +57,9 @@ class Entry:
     proved: bool | None = None  # that no other answer of its kind has less of the objective
     claim: str = ""  # what else it proved
     seconds: float | None = None  # of search; the first run of a loop compiles it
-    memory: float | None = None  # megabytes that the process grew by at the most, where the system tells
-    query_error: dict[str, Any] | None = None  # of random counts on the release, where that was asked for
-    purpose: Purpose | None = None  # what it is the best answer for, where it stands for a purpose
+    memory: float | None = None  # peak growth of the process in megabytes, if the system reports it
+    query_error: dict[str, Any] | None = None  # of random counts on the release, if requested
+    purpose: Purpose | None = None  # the purpose for which it is the best answer, if any
 
     @property
     def name(self) -> str:

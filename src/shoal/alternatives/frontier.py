@@ -90,7 +90,7 @@ class Start:
     engine: Engine  # whose rows are attacked, where a policy limits what attacks may find
 
     @classmethod
-    def of(cls, data: Data, policy: Policy) -> Start:
+    def from_data(cls, data: Data, policy: Policy) -> Start:
         """Count the table where its rows are."""
         engine, outside = original_of(data, policy), population_of(policy)
         counted = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
@@ -155,7 +155,7 @@ def frontier(
     """
     policy = policy_of(policy)
     grid = grid_of({"k": k, "l": l, "t": t, "max_suppression": max_suppression})
-    return solve(Start.of(data, policy), policy, grid, progress)
+    return solve(Start.from_data(data, policy), policy, grid, progress)
 
 
 def grid_of(parameter_values: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -173,7 +173,7 @@ def solve(
     progress: Progress,
     on_point: Callable[[Point], None] | None = None,
 ) -> Frontier:
-    """Solve for every combination of the values in ``grid``; ``on_point`` hears of a point as soon as it is solved."""
+    """Solve for every combination of the values in ``grid``; ``on_point`` is called with each solved point."""
     progress = logged(progress)
     table, population = start.counted.table, start.population
     rollup = Rollup(table)

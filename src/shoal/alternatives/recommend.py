@@ -127,7 +127,7 @@ def explore(
     """
     policy = policy_of(policy)
     tolerances = _risks(sensitivity, tolerable)
-    start = Start.of(data, policy)
+    start = Start.from_data(data, policy)
     policy_values = _policy_values(policy)
     grids = [swept] if swept else _around(policy_values)
     points: list[Point] = []
@@ -224,7 +224,7 @@ def _rest(policy: Policy, any_suppression: bool) -> _Rest:
         return [float(getattr(model, name)) for model in policy.require if name in type(model).model_fields]
 
     max_suppression = math.inf if any_suppression else policy.release.max_suppression
-    # Where no k is asked for, the classes that came out are all there is to go by.
+    # Without a required k, judge by the released classes.
     return _Rest(
         max(limits_of("k"), default=math.inf),
         max(limits_of("l"), default=0.0),
@@ -238,7 +238,7 @@ def _recommended(frontier: Frontier, rest: _Rest, sensitivity: Sensitivity | Non
     safe = [
         (point.loss, point.risk, i)
         for i, point in enumerate(frontier)
-        # Larger classes than were asked for are an accident of this table: the promise must be as large.
+        # Classes larger than required are an accident of this table: the required k must be as large.
         if point.feasible and rest.promised_by(point, k)
         if point.loss is not None and point.risk is not None and point.risk <= tolerable + 1e-12
     ]

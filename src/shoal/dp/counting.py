@@ -1,7 +1,7 @@
 """The exact statistics, by the engine's own GROUP BY: one for all sums and counts, one for each table of cells.
 
 A person's records are limited to ``contributions``: which are kept depends on that person's name and records alone (on
-a hash of them), so nobody else's presence changes it, and no value is preferred over all people. Records without a
+a hash of them), so it does not depend on who else is present, and no value is preferred. Records without a
 person are left out. Nothing here fails because of a single value: an error would reveal that the value is there.
 """
 
@@ -24,7 +24,7 @@ from shoal.dp.statistics import (
     CountStatistic,
     MeanStatistic,
     PersonsStatistic,
-    Statistic,
+    QueryStatistic,
     SumStatistic,
     TableStatistic,
 )
@@ -83,7 +83,7 @@ class ExactStatistics:
 
 
 def counted_exactly(
-    rows: Groupable, statistics: Sequence[Statistic], by: Sequence[str], unit: PrivacyUnit, *, people: bool = True
+    rows: Groupable, statistics: Sequence[QueryStatistic], by: Sequence[str], unit: PrivacyUnit, *, people: bool = True
 ) -> ExactStatistics:
     """Run the queries without noise; count the ``people`` behind each key only if they decide what is shown."""
     names = list(dict.fromkeys([*by, *(name for statistic in statistics for name in statistic.columns)]))
@@ -182,7 +182,7 @@ def _in_units(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
     """Return a column in whole units."""
     unit = values.unit
     times, by = (1.0, float(unit)) if unit >= 1 else (float(round(1 / unit)), 1.0)
-    return _rounded(rows, table, values, 0.0, times, by, (values.least, values.most))
+    return _rounded(rows, table, values, 0.0, times, by, (values.lower_units, values.upper_units))
 
 
 def _in_steps(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
@@ -197,7 +197,7 @@ def _in_cells(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
     return _rounded(rows, table, values, low + (high - low) / N_CELLS / 2, N_CELLS, high - low, (0, N_CELLS - 1))
 
 
-def _sums(rows: Groupable, table: ir.Table, statistic: Statistic) -> list[list[Any]]:
+def _sums(rows: Groupable, table: ir.Table, statistic: QueryStatistic) -> list[list[Any]]:
     """Return the aggregates of each piece of a query; people are counted by the caller."""
     if isinstance(statistic, CountStatistic):
         return [[table.count()]]

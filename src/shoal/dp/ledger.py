@@ -1,8 +1,8 @@
 """The ledger: a file that adds up what all queries about a table have spent, and refuses what exceeds the budget.
 
-A cost is written and flushed to the disk before any noise is drawn. A process that dies in between has spent without
-an answer, which is safe; the other order would be an answer that nobody counted. Processes take turns by a lock, and
-the file is replaced as a whole, so that it is never half written.
+A cost is written and flushed to the disk before any noise is drawn. A process that dies in between has spent
+without an answer, which is safe; the other order could give an answer without charge. A lock serializes processes, and
+the file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Expense:
-    """One entry of a ledger: what was asked, of which data, and what it cost."""
+    """One entry of a ledger: the statistics, the data and the privacy cost."""
 
     cost: Budget
     asked: tuple[str, ...]

@@ -135,7 +135,7 @@ class Threshold:
     noise: Noise
     at_least: int
 
-    def shown(self, counts: Mapping[str, int]) -> dict[str, int]:
+    def revealed_counts(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Return the keys that reach the threshold, with their noisy counts."""
         return dict(_thresholded(self.noise, self.at_least)(dict(counts))) if counts else {}
 

@@ -1,4 +1,4 @@
-"""What is publicly known about the columns: bounds, categories and bins. It is asked for, never read from the data.
+"""Public facts about the columns: bounds, categories and bins. They are stated by the user, never read from the data.
 
 Bounds that were read from the data would reveal the largest income; categories, the only person with a rare disease.
 """
@@ -32,19 +32,19 @@ class FixedPoint:
     unit: Decimal
 
     @property
-    def least(self) -> int:
+    def lower_units(self) -> int:
         """The lower bound in units."""
         return round(self.lower / self.unit)
 
     @property
-    def most(self) -> int:
+    def upper_units(self) -> int:
         """The upper bound in units."""
         return round(self.upper / self.unit)
 
     @property
     def centre(self) -> int:
         """The middle in units: sums of distances from it need less noise than sums of values."""
-        return (self.least + self.most) // 2
+        return (self.lower_units + self.upper_units) // 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PublicSchema:
     granularity: Mapping[str, Decimal] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         bounds: Mapping[str, Sequence[Any]] | None = None,
         categories: Mapping[str, Sequence[Any]] | None = None,
@@ -108,8 +108,8 @@ class PublicSchema:
         lower, upper = self.bounds[column]
         unit = self.granularity.get(column, Decimal(1).scaleb((upper - lower).adjusted() - FINEST))
         fixed_point = FixedPoint(column, lower, upper, unit)
-        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or fixed_point.least == fixed_point.most:
-            width = "too many" if fixed_point.most > fixed_point.least else "less than one"
+        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or fixed_point.lower_units == fixed_point.upper_units:
+            width = "too many" if fixed_point.upper_units > fixed_point.lower_units else "less than one"
             raise PolicyError(
                 f"column {column!r}: its bounds are {width} granularity units wide, or too far from 0",
                 "choose another granularity",

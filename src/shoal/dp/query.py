@@ -23,7 +23,7 @@ from shoal.dp.statistics import (
     MeanStatistic,
     PersonsStatistic,
     Piece,
-    Statistic,
+    QueryStatistic,
     SumStatistic,
     TableStatistic,
     require_few_cells,
@@ -35,7 +35,7 @@ from shoal.errors import PolicyError
 from shoal.policy import Policy
 
 NO_LEDGER = "No ledger: this cost is not added to that of other queries about the same people."
-GIVEN_DELTA = Decimal("1e-6")  # at which the ε of a ρ is told; that of unknown keys comes on top
+GIVEN_DELTA = Decimal("1e-6")  # for which the ε of a ρ is stated; the δ of unknown keys is added
 
 
 def query(
@@ -288,7 +288,7 @@ def plan_query(
 class Calibrated:
     """A query, with the noise and the cost of each of its pieces."""
 
-    ask: Statistic
+    statistic: QueryStatistic
     pieces: tuple[Piece, ...]
     noises: tuple[Noise, ...]
     costs: tuple[Decimal, ...]
@@ -304,8 +304,8 @@ class Prepared:
     unit: PrivacyUnit
     by: tuple[str, ...]
     keys: tuple[CellsOf, ...] | None  # None if some are unknown
-    known: Mapping[str, CellsOf]
-    asks: tuple[Calibrated, ...]
+    listed_cells: Mapping[str, CellsOf]
+    calibrations: tuple[Calibrated, ...]
     threshold: Threshold | None
     confidence: float
 
@@ -325,9 +325,13 @@ class Prepared:
         """Return how exact the answers will be."""
         pieces = [
             PlannedPiece(
-                calibration.ask.name, piece.name, str(noise), noise.half_width(self.confidence) * piece.unit, str(cost)
+                calibration.statistic.name,
+                piece.name,
+                str(noise),
+                noise.half_width(self.confidence) * piece.unit,
+                str(cost),
             )
-            for calibration in self.asks
+            for calibration in self.calibrations
             for piece, noise, cost in zip(calibration.pieces, calibration.noises, calibration.costs, strict=True)
         ]
         left = None if self.ledger is None else self.ledger.check(self.budget, unit=self.unit.name).left
@@ -338,7 +342,7 @@ class Prepared:
 def _query(prepared: Prepared) -> Answers:
     if prepared.ledger is not None:
         prepared.ledger.check(prepared.budget, unit=prepared.unit.name)  # before the engine works for nothing
-    statistics = [calibration.ask for calibration in prepared.asks]
+    statistics = [calibration.statistic for calibration in prepared.calibrations]
     exact = counted_exactly(prepared.rows, statistics, prepared.by, prepared.unit, people=prepared.keys is None)
     left = None
     if prepared.ledger is not None:
@@ -348,8 +352,8 @@ def _query(prepared: Prepared) -> Answers:
     # From here on the cost is on the disk, whatever happens.
     groups = _groups(prepared, exact)
     answers: list[NoisyAnswer] = []
-    for i, calibration in enumerate(prepared.asks):
-        whole = isinstance(calibration.ask, ContributionsStatistic)
+    for i, calibration in enumerate(prepared.calibrations):
+        whole = isinstance(calibration.statistic, ContributionsStatistic)
         answers += _answered(
             calibration, [()] if whole else groups, () if whole else prepared.by, exact.exact[i], prepared.confidence
         )
@@ -360,13 +364,13 @@ def _groups(prepared: Prepared, exact: ExactStatistics) -> list[GroupKey]:
     """Return the groups to answer for: all that are known, or those that enough people are in."""
     if prepared.keys is not None:
         return all_keys(prepared.keys)
-    allowed = [prepared.known.get(name) for name in prepared.by]
+    allowed = [prepared.listed_cells.get(name) for name in prepared.by]
     people = {
         json.dumps(key): n
         for key, n in exact.people.items()
         if all(cells is None or value in cells.categories for value, cells in zip(key, allowed, strict=True))
     }
-    revealed = {} if prepared.threshold is None else prepared.threshold.shown(people)
+    revealed = {} if prepared.threshold is None else prepared.threshold.revealed_counts(people)
     return sorted((tuple(json.loads(key)) for key in revealed), key=lambda key: [text or "" for text in key])
 
 
@@ -385,9 +389,9 @@ def _answered(
         for i in range(len(groups)):
             noisy[i].append(drawn[i * piece.size : (i + 1) * piece.size])
     return [
-        NoisyAnswer(calibration.ask.name, dict(zip(by, key, strict=True)), figure)
+        NoisyAnswer(calibration.statistic.name, dict(zip(by, key, strict=True)), figure)
         for key, statistics in zip(groups, noisy, strict=True)
-        for figure in calibration.ask.figures(statistics, calibration.noises, confidence)
+        for figure in calibration.statistic.figures(statistics, calibration.noises, confidence)
     ]
 
 
@@ -431,8 +435,8 @@ class _QueryRequest:
         if not 0.5 <= self.confidence < 1:
             raise PolicyError("confidence must be at least 0.5 and less than 1")
         unit = self._unit()
-        described = PublicSchema.of(self.bounds, self.categories, self.bins, self.granularity, self.policy)
-        statistics = self._asks(described, unit)
+        described = PublicSchema.from_arguments(self.bounds, self.categories, self.bins, self.granularity, self.policy)
+        statistics = self._statistics(described, unit)
         by = tuple(_listed("by", self.by))
         listed_cells = {name: CellsOf(name, described.categories[name]) for name in by if name in described.categories}
         grouped = bool(by)
@@ -454,7 +458,7 @@ class _QueryRequest:
         for statistic in statistics:
             if isinstance(statistic, TableStatistic):
                 statistic.require_own_labels()
-        rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
+        rows = groupable(data, self.policy, even_empty=True)  # an error would reveal that the table is empty
         names = [
             *by,
             *(name for statistic in statistics for name in statistic.columns),
@@ -482,9 +486,9 @@ class _QueryRequest:
             raise PolicyError("records_per_person must be between 1 and 1000")
         return unit
 
-    def _asks(self, described: PublicSchema, unit: PrivacyUnit) -> list[Statistic]:
+    def _statistics(self, described: PublicSchema, unit: PrivacyUnit) -> list[QueryStatistic]:
         values: Callable[[str], Any] = described.fixed_point
-        statistics: list[Statistic] = [CountStatistic()] if self.count else []
+        statistics: list[QueryStatistic] = [CountStatistic()] if self.count else []
         statistics += [PersonsStatistic()] if self.persons else []
         statistics += [SumStatistic(values(name)) for name in _listed("sum", self.sum)]
         statistics += [MeanStatistic(values(name)) for name in _listed("mean", self.mean)]
@@ -512,7 +516,7 @@ def _listed(parameter: str, names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _calibrated(statistic: Statistic, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
+def _calibrated(statistic: QueryStatistic, budget: Budget, unit: PrivacyUnit, grouped: bool) -> Calibrated:
     pieces = statistic.pieces(unit.contributions, grouped)
     costs = budget.shares([1] * len(pieces))
     noises = [calibrated(budget.loss, cost, piece.sensitivity) for piece, cost in zip(pieces, costs, strict=True)]

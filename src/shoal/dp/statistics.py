@@ -26,7 +26,7 @@ class Piece:
     name: str
     size: int
     sensitivity: ChangeBound
-    unit: float = 1.0  # what one stands for
+    unit: float = 1.0  # the value of one unit
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Figure:
     high: float
 
 
-class Statistic(Protocol):
+class QueryStatistic(Protocol):
     """What one question needs: statistics, their sensitivity, and figures from noisy statistics."""
 
     @property
     def kind(self) -> AskKind:
-        """Which of the kinds it is, for callers that tell them apart."""
+        """The kind of statistic."""
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class PersonsStatistic:
 
 @dataclass(frozen=True)
 class ContributionsStatistic:
-    """How many people have 1, 2, … records: what the limit of records per person costs, told privately."""
+    """How many people have 1, 2, … records, with noise: shows what the limit of records per person loses."""
 
     upto: int
     kind: Literal["contributions"] = "contributions"
@@ -168,7 +168,7 @@ class SumStatistic(OfOneColumn):
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds the bound of greater absolute value at most; a missing value adds nothing."""
         values = self.values
-        max_abs = max(abs(values.least), abs(values.most))
+        max_abs = max(abs(values.lower_units), abs(values.upper_units))
         return (Piece(f"sum of {values.column}", 1, _of_records(c, max_abs), float(values.unit)),)
 
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
@@ -192,7 +192,7 @@ class MeanStatistic(OfOneColumn):
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds half the width of the bounds at most to the sum, and 1 to the count of values."""
         values = self.values
-        max_distance = max(values.centre - values.least, values.most - values.centre)
+        max_distance = max(values.centre - values.lower_units, values.upper_units - values.centre)
         distances = Piece(f"distances of {values.column}", 1, _of_records(c, max_distance), float(values.unit))
         return distances, Piece(f"values of {values.column}", 1, _of_records(c, 1))
 
@@ -207,7 +207,7 @@ class MeanStatistic(OfOneColumn):
             return min(upper, max(lower, float(self.values.unit) * (self.values.centre + units)))
 
         value = mean(total / max(n, 1))
-        if n - width < 1:  # perhaps nobody has a value: the noise allows any mean
+        if n - width < 1:  # there may be no value at all: the noise allows any mean
             return [Figure("", value, lower, upper)]
         ends = [mean((total + s * wide) / (n + t * width)) for s in (-1, 1) for t in (-1, 1)]
         return [Figure("", value, min(ends), max(ends))]
@@ -250,7 +250,7 @@ class TableStatistic:
         return labels
 
     def require_own_labels(self) -> None:
-        """Raise an error if two cells would have the same label, so that one cannot be told from the other."""
+        """Raise an error if two cells have the same label."""
         if len(set(labels := self.labels)) < len(labels):
             raise PolicyError(f"{self.name}: two cells share the label of their categories", "rename a category")
 
@@ -264,7 +264,7 @@ class TableStatistic:
 
 
 def require_few_cells(
-    statistics: Sequence[Statistic], c: int, grouped: bool, groups: int, max_cells: int = 1_000_000
+    statistics: Sequence[QueryStatistic], c: int, grouped: bool, groups: int, max_cells: int = 1_000_000
 ) -> None:
     """Refuse tables so large that drawing their noise would take minutes."""
     for statistic in statistics:

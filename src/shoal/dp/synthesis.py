@@ -49,7 +49,7 @@ NOT_KEPT = (
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTable:
-    """Rows that belong to nobody, with which counts of the original they agree, and what they cost."""
+    """Synthetic rows, the counts of the original that they reproduce, and the privacy spent."""
 
     table: pa.Table
     pairs: tuple[tuple[str, str], ...]
@@ -286,12 +286,12 @@ class _SynthesisRequest:
         if budget.delta:
             raise BudgetError("a synthetic table needs no delta: it would be wasted", "leave it out")
         unit = PrivacyUnit.checked(self.entity, self.contributions)
-        described = PublicSchema.of(self.bounds, self.categories, self.bins, None, self.policy)
+        described = PublicSchema.from_arguments(self.bounds, self.categories, self.bins, None, self.policy)
         cells = tuple(described.cells(name) for name in self.columns)
         pairs = self._pairs()
         candidates = list(combinations(range(len(cells)), 2)) if pairs is None else pairs
         require_few_cells([TableStatistic((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
-        rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
+        rows = groupable(data, self.policy, even_empty=True)  # an error would reveal that the table is empty
         names = [*self.columns, *([self.entity] if self.entity else [])]
         rows.require(names)
         rows = rows.only(names)

@@ -3,7 +3,7 @@
 from shoal.linkage.distance import DistanceLinkage, distance_linkage
 from shoal.linkage.patterns import PatternCounts, pattern_counts
 from shoal.linkage.probabilistic import ProbabilisticLinkage, probabilistic_linkage
-from shoal.linkage.worst import WorstCase, worst_case
+from shoal.linkage.worst_distance import WorstCase, worst_case
 
 __all__ = [
     "DistanceLinkage",

@@ -29,27 +29,27 @@ class Agreement:
     Released texts that stand for the same are one *class*. Texts are numbered with the null after all others.
     """
 
-    known: tuple[tuple[int, ...], ...]  # per known text, the classes that agree with it
+    classes_of_known: tuple[tuple[int, ...], ...]  # per known text, the classes that agree with it
     released: Codes  # per released text its class, -1 where it agrees with nothing
     n_classes: int
 
     @property
     def is_function(self) -> bool:
         """Whether every known text agrees with at most one class, as after full-domain generalization."""
-        return all(len(classes) <= 1 for classes in self.known)
+        return all(len(classes) <= 1 for classes in self.classes_of_known)
 
     @property
     def codes(self) -> tuple[Codes, Codes]:
         """Return a code per text of each file, equal exactly if two agree; only for a function."""
         nobody, nothing = self.n_classes, self.n_classes + 1
-        known_codes = np.array([classes[0] if classes else nobody for classes in self.known], np.int32)
+        known_codes = np.array([classes[0] if classes else nobody for classes in self.classes_of_known], np.int32)
         return known_codes, np.where(self.released < 0, nothing, self.released).astype(np.int32)
 
     @property
     def kinds(self) -> tuple[Codes, NDArray[np.bool_]]:
         """Return the kind of each known text, and (kinds, classes + 1) which classes agree; the last class is -1."""
         number: dict[tuple[int, ...], int] = {}
-        kind_of = np.array([number.setdefault(classes, len(number)) for classes in self.known], np.int32)
+        kind_of = np.array([number.setdefault(classes, len(number)) for classes in self.classes_of_known], np.int32)
         agrees = np.zeros((len(number), self.n_classes + 1), np.bool_)
         for classes, kind in number.items():
             agrees[kind, list(classes)] = True

@@ -106,7 +106,7 @@ def distance_linkage(
         owners = None if owners is None else _inverse(owners, files)
     elif per != "known":
         raise DataError("per: must be known or released")
-    mine, theirs = Distinct.of(left), Distinct.of(right)
+    mine, theirs = Distinct.from_codes(left), Distinct.from_codes(right)
     matches = nearest(mine, theirs, measured)
     assigned = _assigned(mine, theirs, measured) if one_to_one else None
     n_people = correct = singled_out = assigned_correct = None

@@ -44,7 +44,7 @@ def nearest_tuples(
     order: NDArray[np.int64],
     left_class: NDArray[np.int64],
     first_half: Half,
-    two: Half,
+    second_half: Half,
     starts: NDArray[np.int64],
     members: NDArray[np.int64],
     second: NDArray[np.int64],
@@ -70,7 +70,8 @@ def nearest_tuples(
         if left_class[i] != last:
             last = left_class[i]
             distances_from(i, first_half, near)
-        distances_from(i, two, far)
+        distances_from(i, second_half, far)
+        # The smallest distance: the nearest group gives a first bound, by which most other groups are skipped.
         least_far = far.min()
         min_squared = np.inf
         nearest_group = near.argmin()
@@ -80,6 +81,7 @@ def nearest_tuples(
             if near[a] + least_far < min_squared:
                 for m in range(starts[a], starts[a + 1]):
                     min_squared = min(min_squared, near[a] + far[second[members[m]]])
+        # Records at that distance, up to rounding, and the first of them.
         limit = min_squared + tolerance * (1.0 + min_squared)
         n_tied, row = 0, np.int64(1) << 62
         for a in range(near.shape[0]):

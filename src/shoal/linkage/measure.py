@@ -151,7 +151,7 @@ def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight
     if all(len(text_spans) == 1 for side in (mine, theirs) for text_spans in side):
         ends = [
             np.array([*(text_spans[0] for text_spans in side), EVERYTHING[:2]]).T for side in (mine, theirs)
-        ]  # a null stands for everything here, and its own part tells it apart
+        ]  # a null covers everything here; a separate term distinguishes it
         left, right = ((end - mean) / sd * unit for end, (mean, sd) in zip(ends, moved, strict=True))
         return [Spans(j, left, right), *missing]
     _require_room(column.name, len(mine), len(theirs))
@@ -206,7 +206,7 @@ def _reference(column: LinkedColumn) -> Floats:
 
 def _deviation(values: Floats) -> float:
     sd = standard_deviation(values)
-    return sd if sd > 0 else 1.0  # a constant column tells nobody from anybody, on any scale
+    return sd if sd > 0 else 1.0  # a constant column distinguishes nobody, on any scale
 
 
 def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:

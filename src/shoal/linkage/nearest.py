@@ -43,7 +43,7 @@ class Distinct:
     rows: RowNumbers  # the first with the tuple
 
     @classmethod
-    def of(cls, codes: Codes) -> Distinct:
+    def from_codes(cls, codes: Codes) -> Distinct:
         """Count equal rows together."""
         class_of, firsts = group(packed(codes))
         return cls(codes[firsts], class_of, np.bincount(class_of, minlength=len(firsts)), firsts)
@@ -85,21 +85,21 @@ def _by_tree(left: Distinct, right: Distinct, terms: Sequence[Spans]) -> Nearest
 
 def _by_blocks(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -> Nearest:
     ones, twos = _halves(right.codes, terms)
-    first_half, two = (Distinct.of(_own_codes(half, right.codes)) for half in (ones, twos))
+    first_half, second_half = (Distinct.from_codes(_own_codes(half, right.codes)) for half in (ones, twos))
     members = np.argsort(first_half.class_of, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(first_half.class_of, minlength=len(first_half.codes)))])
-    left_class = Distinct.of(_own_codes(ones, left.codes)).class_of
+    left_class = Distinct.from_codes(_own_codes(ones, left.codes)).class_of
     n = len(left.codes)
     matches = Nearest(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
     nearest_tuples(
         np.argsort(left_class, kind="stable"),
         left_class,
         _half(ones, left.codes, right.codes[first_half.rows]),
-        _half(twos, left.codes, right.codes[two.rows]),
+        _half(twos, left.codes, right.codes[second_half.rows]),
         starts,
         members,
-        two.class_of,
-        len(two.codes),
+        second_half.class_of,
+        len(second_half.codes),
         right.counts,
         right.rows,
         TIE,
@@ -120,7 +120,7 @@ def _halves(codes: Codes, terms: Sequence[DistanceTerm]) -> tuple[list[DistanceT
     columns = sorted({term.column for term in terms}, key=lambda j: (-len(np.unique(codes[:, j])), j))
 
     def n_tuples(chosen: Sequence[int]) -> int:
-        return len(Distinct.of(codes[:, list(chosen)]).codes)
+        return len(Distinct.from_codes(codes[:, list(chosen)]).codes)
 
     splits = range(1, len(columns) + 1)
     cut = min(splits, key=lambda at: n_tuples(columns[:at]) + n_tuples(columns[at:]))

@@ -133,7 +133,7 @@ class ByCode:
     @cached_property
     def distinct(self) -> tuple[Distinct, Distinct]:
         """The distinct tuples of both files."""
-        return Distinct.of(self.codes[0]), Distinct.of(self.codes[1])
+        return Distinct.from_codes(self.codes[0]), Distinct.from_codes(self.codes[1])
 
     def patterns(self, known_rows: RowNumbers, released: RowNumbers) -> RowNumbers:
         """Return the pattern of each pair of records."""
@@ -252,25 +252,25 @@ class ByPair:
         kinds = [column_agreement.kinds for column_agreement in agreements]
         self.q = len(agreements)
         self.agrees = [agrees for _, agrees in kinds]
-        self.known = Distinct.of(_mapped(known_codes, [kind_of for kind_of, _ in kinds]))
+        self.known_tuples = Distinct.from_codes(_mapped(known_codes, [kind_of for kind_of, _ in kinds]))
         classes = [
             np.where(column_agreement.released < 0, column_agreement.n_classes, column_agreement.released).astype(
                 np.int32
             )
             for column_agreement in agreements
         ]
-        self.released = Distinct.of(_mapped(released, classes))
-        n = len(self.known.codes) * len(self.released.codes)
+        self.released = Distinct.from_codes(_mapped(released, classes))
+        n = len(self.known_tuples.codes) * len(self.released.codes)
         if n > LARGEST:
             raise DataError(
-                f"{len(self.known.codes)} kinds of known records and {len(self.released.codes)} distinct released "
-                f"tuples are too many to compare one by one (at most {LARGEST} pairs)",
+                f"{len(self.known_tuples.codes)} kinds of known records and {len(self.released.codes)} distinct "
+                f"released tuples are too many to compare one by one (at most {LARGEST} pairs)",
                 "compare fewer columns or a sample; a release with one level per column does not need pairs",
             )
 
     def patterns(self, known_rows: RowNumbers, released: RowNumbers) -> RowNumbers:
         """Return the pattern of each pair of records."""
-        mine = self.known.codes[self.known.class_of[known_rows]]
+        mine = self.known_tuples.codes[self.known_tuples.class_of[known_rows]]
         theirs = self.released.codes[self.released.class_of[released]]
         agreeing = np.column_stack([agrees[mine[:, j], theirs[:, j]] for j, agrees in enumerate(self.agrees)])
         return agreeing @ (1 << np.arange(self.q))
@@ -278,11 +278,11 @@ class ByPair:
     def _blocks(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Yield (kinds, released tuples) patterns, a block of kinds at a time."""
         step = max(1, BLOCK // len(self.released.codes))
-        for first in range(0, len(self.known.codes), step):
+        for first in range(0, len(self.known_tuples.codes), step):
             rows = slice(first, first + step)
-            pattern = np.zeros((len(self.known.codes[rows]), len(self.released.codes)), np.int64)
+            pattern = np.zeros((len(self.known_tuples.codes[rows]), len(self.released.codes)), np.int64)
             for j, agrees in enumerate(self.agrees):
-                agreeing = agrees[self.known.codes[rows, j]][:, self.released.codes[:, j]]
+                agreeing = agrees[self.known_tuples.codes[rows, j]][:, self.released.codes[:, j]]
                 pattern |= agreeing.astype(np.int64) << j
             yield rows, pattern
 
@@ -290,14 +290,14 @@ class ByPair:
         """Return the number of pairs of each exact pattern."""
         total = np.zeros(1 << self.q, np.int64)
         for rows, pattern in self._blocks():
-            for row, n in zip(pattern, self.known.counts[rows], strict=True):
+            for row, n in zip(pattern, self.known_tuples.counts[rows], strict=True):
                 # float64 is exact here: no count reaches 2^53.
                 total += n * np.bincount(row, self.released.counts, 1 << self.q).astype(np.int64)
         return total
 
     def best(self, level_of: RowNumbers, informative: Sequence[int]) -> BestMatches:
         """Return the lowest level that a pair of each known record has; a pattern of level -1 does not count."""
-        n = len(self.known.codes)
+        n = len(self.known_tuples.codes)
         level, ties, rows = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
         no_level = np.iinfo(np.int64).max
         levels = np.where(level_of < 0, no_level, level_of)
@@ -309,5 +309,5 @@ class ByPair:
             level[block] = np.where(linked, best_level, -1)
             ties[block] = at_best @ self.released.counts
             rows[block] = np.where(linked, np.where(at_best, self.released.rows, no_level).min(axis=1), -1)
-        tuple_of = self.known.class_of
+        tuple_of = self.known_tuples.class_of
         return BestMatches(level[tuple_of], ties[tuple_of], rows[tuple_of])

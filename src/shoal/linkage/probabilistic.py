@@ -28,7 +28,7 @@ from shoal.table.frequency import Counts, Floats, RowNumbers
 
 STARTS = tuple(product((0.9, 0.6), (1.0, 0.1)))  # m, and matches as a share of the most that are possible
 TOLERANCE = 1e-7  # no parameter moves by more: converged
-NO_EVIDENCE = 1e-6  # bits between agreement and disagreement below which a column is taken to tell nothing
+NO_EVIDENCE = 1e-6  # bits between agreement and disagreement below which a column counts as uninformative
 DIGITS = 9  # weights that agree so far are equal
 
 LINK, CLERICAL, NON_LINK = 1, 0, -1
@@ -235,7 +235,7 @@ def _em(patterns: PatternCounts, start: float, share: float, smoothing: float, m
         # Where matches agree less often than others, the likeliest values with m ≥ u are both the overall share.
         pooled = new_m < new_u
         new_m, new_u = np.where(pooled, overall, new_m), np.where(pooled, overall, new_u)
-        # A thousandth of a pair at the least: 0 has no logarithm.
+        # At least a thousandth of a pair: 0 has no logarithm.
         new_p = max(min(float(n_match / total), max_share), 1e-3 / float(total))
         moved = max(np.abs(new_m - m).max(), np.abs(new_u - u).max(), abs(new_p - p) / max_share)
         m, u, p = new_m, new_u, new_p

@@ -32,7 +32,7 @@ NEAR = 8  # groups that a record may move to or swap with
 
 
 def unheard(_share: float) -> None:
-    """Ignore progress: the default if nobody listens."""
+    """Ignore progress: the default."""
 
 
 def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
@@ -151,7 +151,7 @@ def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
     group = group.copy()
     for large in np.flatnonzero(np.bincount(group) >= 2 * k).tolist():
         members = np.flatnonzero(group == large)
-        parts = mdav_groups(points.taken(members), k)
+        parts = mdav_groups(points.subset(members), k)
         group[members] = np.where(parts == 0, large, group.max() + parts)
     return group
 

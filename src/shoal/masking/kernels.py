@@ -123,6 +123,7 @@ def exchanged(
             away[g] = 0.0
             for j in range(p):
                 away[g] += (numbers[i, j] - centres[g, j]) ** 2
+        # First option: i moves to another group g, if a keeps k records and g has fewer than 2k − 1.
         own_distance = away[a]
         away[a] = np.inf
         best, target, other = -slack, -1, -1
@@ -133,6 +134,7 @@ def exchanged(
                     change = away[g] * sizes[g] / (sizes[g] + 1) - own_distance * sizes[a] / (sizes[a] - 1)
                     if change < best:
                         best, target = change, g
+        # Second option: i swaps places with a record h of a near group.
         for h in range(n):
             g = group[h]
             if g == a or away[g] > away[close[-1]]:

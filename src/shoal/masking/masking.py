@@ -93,9 +93,9 @@ def microaggregate(
     table = engine.table
     for name in (*columns, *categories):
         masked_column = (
-            _MaskedColumn(engine, name, groups[name], numbers[name]).shown(value)
+            _MaskedColumn(engine, name, groups[name], numbers[name]).released(value)
             if name in numbers
-            else _MaskedColumn(engine, name, groups[name]).shown("range" if value == "range" else "mode")
+            else _MaskedColumn(engine, name, groups[name]).released("range" if value == "range" else "mode")
         )
         table = table.set_column(table.column_names.index(name), name, masked_column)
     varying = {name: scaled_to_unit(column) for name, column in numbers.items() if column.min() < column.max()}
@@ -169,10 +169,10 @@ def _groups(
     for name in categories:
         coded = engine.coded(name)
         signs.append(np.where(coded.codes < 0, len(coded.texts), coded.codes).astype(np.int32))
-    points = Points.of(list(numbers.values()), signs, [1.0] * len(signs), n=engine.n_records)
+    points = Points.from_columns(list(numbers.values()), signs, [1.0] * len(signs), n=engine.n_records)
     # Records are sorted by their values: the order in the file must not decide ties.
     order = np.lexsort((*points.signs.T[::-1], *points.numbers.T[::-1]))
-    sorted_points = points.taken(order)
+    sorted_points = points.subset(order)
     groups = mdav_groups(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
     if improve:
         groups = improve_groups(sorted_points, groups, k)
@@ -190,7 +190,7 @@ class _MaskedColumn:
     group: GroupOf
     numbers: Floats | None = None  # None for a category
 
-    def shown(self, value: Value) -> pa.Array:
+    def released(self, value: Value) -> pa.Array:
         match value:
             case "mean":
                 return pa.array(self._means[self.group])

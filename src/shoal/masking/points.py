@@ -30,7 +30,7 @@ class Points:
     squared: bool  # whether differences of numbers are squared
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         numbers: Sequence[Floats],
         signs: Sequence[NDArray[np.int32]] = (),
@@ -64,7 +64,7 @@ class Points:
         """The number of signs over all columns."""
         return int(self.signs.max(initial=-1)) + 1
 
-    def taken(self, records: NDArray[np.int64]) -> Points:
+    def subset(self, records: NDArray[np.int64]) -> Points:
         """Return some of the records."""
         return Points(self.numbers[records], self.signs[records], self.prices, self.squared)
 

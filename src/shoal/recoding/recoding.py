@@ -48,7 +48,7 @@ class Parts:
         return (np.where(self.suppressed, len(firsts), tuple_of) if stars else tuple_of).astype(np.int32)
 
     @cached_property
-    def kept(self) -> Counts:
+    def kept_counts(self) -> Counts:
         """The records that are not suppressed, per part."""
         return np.where(self.suppressed, 0, self.counts)
 
@@ -63,19 +63,19 @@ class UniformParts(Parts):
     @cached_property
     def kept_leaves(self) -> list[Counts]:
         """The records with each leaf that are not suppressed, per column."""
-        return records_by_leaf(self.leaves, self.kept, [len(ids) for ids in self.of_leaf])
+        return records_by_leaf(self.leaves, self.kept_counts, [len(ids) for ids in self.of_leaf])
 
 
 @dataclass(frozen=True)
 class HiddenResults:
-    """Cells suppressed so that forbidden results do not come out; for the owner, as it tells which would have."""
+    """Cells suppressed so that forbidden results cannot be derived. For the owner only: it names those results."""
 
-    results: int  # forbidden results that came out before
+    results: int  # forbidden results that could be derived before
     cells: int
     least: int  # at least so many cells must be suppressed in whole classes
     rules: int | None = None  # other association rules before; None if no rule was enforced
-    lost: int | None = None  # of these, rules that no longer come out
-    ghosts: int | None = None  # rules that come out only now
+    lost: int | None = None  # of these, rules that can no longer be derived
+    ghosts: int | None = None  # rules that can be derived only now
 
     @property
     def proved(self) -> bool:
@@ -124,7 +124,7 @@ class Recoding:
         raise NotImplementedError
 
     def _everywhere_alike(self, table: FrequencyTable, of_leaf: Sequence[Ids], suppressed: Codes) -> Parts:
-        """Return parts in which a value becomes the same everywhere; they are asked for several times in a row."""
+        """Return parts in which a value becomes the same everywhere, cached as they are used several times in a row."""
         last: tuple[FrequencyTable, Parts] | None = vars(self).get(_LAST)
         if last is None or last[0] is not table:
             codes, keys = recoded_leaves(table.codes, of_leaf)

@@ -32,7 +32,7 @@ def round_steps(low: float, high: float, most: int, least: float = 0.0) -> list[
 
 
 def _written(numbers: Sequence[float], percent: bool) -> list[str]:
-    """Return numbers with as many decimals as tell them apart."""
+    """Return numbers with as many decimals as distinguish them."""
     times = 100 if percent else 1
     step = min((b - a for a, b in pairwise(numbers)), default=1.0) * times
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))

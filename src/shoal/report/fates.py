@@ -31,7 +31,7 @@ class Fate:
 
     name: str
     kept: float  # share of the released cells that are as they were …
-    hidden: float  # … and that tell nothing; the others are coarser
+    hidden: float  # … and that are hidden; the others are coarser
     loss: float  # of the released cells: 0 keeps every value, 1 hides all
     was: str | None  # a label that many share, where there is one …
     became: str | None  # … and what it was released as
@@ -64,7 +64,7 @@ def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> F
     n = max(1, int(left.sum()))
     unchanged, hidden = _as_they_were(values), np.array([label == hierarchy.top for label in values.labels], np.bool_)
     crowd = label_threshold(release.policy)
-    coarser = np.where(unchanged | hidden, 0, of_value)  # tells most about a column whose cells differ
+    coarser = np.where(unchanged | hidden, 0, of_value)  # the best example if the cells of a column differ
     original_label, released_label = (
         _example(original, parts, j, values, coarser, crowd) if coarser.any() else (None, None)
     )

@@ -36,7 +36,7 @@ from shoal.table.values import Values
 if TYPE_CHECKING:
     from shoal.release import Release
 
-# The picture of a lattice: so many nodes can be told apart, and so many tuples be regrouped in a few seconds.
+# Limits of the lattice chart: nodes that can be distinguished, and tuples that are regrouped in a few seconds.
 MOST_NODES, MOST_WORK = 1_000, 40_000_000
 MOST_BOXES = 400
 MOST_TICKS = 5
@@ -267,7 +267,7 @@ def _distribution(
     domain = record_histogram.domain
     if domain is None:
         raise TypeError("a sensitive column has a domain")
-    # Of many numbers nearly all differ, in every class: how far they lie apart tells more.
+    # Of many numbers nearly all differ, in every class: their distances say more.
     is_numeric = domain.numbers is not None and np.count_nonzero(totals) > MOST_VALUES
     requested_metrics = (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name))
     metric = next(requested_metrics, "numeric" if is_numeric else "equal")

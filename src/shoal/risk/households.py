@@ -47,7 +47,7 @@ def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTab
 def figures_of_households(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
     """Compute them from the risk, household (-1: none) and person of rows that represent ``n`` records each."""
     household = home.copy()
-    alone = home < 0  # whoever has no household is one
+    alone = home < 0  # a person without a household is a household of one
     household[alone] = home.max(initial=0) + 1 + np.arange(int(alone.sum()))
     if person is None:
         # Every record is a member: those of a row have the same risk, and each of a null's is a household of its own.

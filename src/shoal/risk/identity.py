@@ -93,7 +93,7 @@ def table_identity_risk(table: FrequencyTable, thresholds: Sequence[float] = THR
     if edges[0] < 0 or edges[-1] > 1:
         raise PolicyError("thresholds: a risk must be between 0 and 1")
     prosecutor = 1 / table.persons
-    # Nobody of the population has the key, although somebody of the sample does: the population is not complete, and
+    # The key occurs in the sample but not in the population: the population is not complete, and
     # the only one known is the record itself.
     journalist = None if table.population is None else 1 / np.maximum(table.people, 1)
     return IdentityRisk(

@@ -105,7 +105,7 @@ def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PER
     """Return the disclosure of originals ``x`` by their masked values, NaN if missing."""
     present = ~np.isnan(x)
     n = int(present.sum())
-    ranks = _Ranks.of(masked)
+    ranks = _Ranks.from_masked(masked)
     rank = {p: _share(rank_disclosed(x, masked, p, ranks), n) for p in percents}
     deviation = {p: _share(deviation_disclosed(x, masked, p), n) for p in percents}
     return ColumnDisclosure(
@@ -122,7 +122,7 @@ class _Ranks:
     last: NDArray[np.int64]
 
     @classmethod
-    def of(cls, masked: Floats) -> _Ranks:
+    def from_masked(cls, masked: Floats) -> _Ranks:
         ranked, rank_of, copies = np.unique(masked[~np.isnan(masked)], return_inverse=True, return_counts=True)
         ends = np.cumsum(copies)
         first, last = np.zeros(len(masked), np.int64), np.zeros(len(masked), np.int64)
@@ -137,7 +137,7 @@ def rank_disclosed(x: Floats, masked: Floats, p: float, ranks: _Ranks | None = N
     Equal masked values share their ranks, from the first to the last. Where p·n/200 is not whole, the ends lie
     between two masked values, in proportion. ``ranks`` are those of the masked values, where they are known already.
     """
-    ranks = ranks or _Ranks.of(masked)
+    ranks = ranks or _Ranks.from_masked(masked)
     n = len(ranks.ranked)
     if not n:
         return np.zeros(len(x), np.bool_)

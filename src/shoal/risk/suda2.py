@@ -150,7 +150,7 @@ def minimal_uniques(
         for columns in combinations(range(len(table.columns)), size):
             bits = [smaller[part] for part in combinations(columns, size - 1) if part in smaller]
             if len(bits) < size:
-                continue  # nobody is left on some part
+                continue  # no class is left for some subset
             rows = np.flatnonzero(np.unpackbits(np.bitwise_and.reduce(bits), count=n))
             if not unique[rows].any():
                 continue

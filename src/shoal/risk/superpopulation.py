@@ -34,7 +34,7 @@ class SizeCounts:
     fraction: float  # π
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], fraction: float) -> SizeCounts:
+    def from_counts(cls, counts: NDArray[np.int64], fraction: float) -> SizeCounts:
         """Build it from the number of records of each class."""
         sizes, classes = np.unique(counts, return_counts=True)
         return cls(sizes.astype(float), classes.astype(float), fraction)
@@ -75,7 +75,7 @@ def _one_drawn(sizes: Floats, N: float, n: float) -> Floats:
     A product of ratios, since differences of the logarithms of factorials of N lose their digits.
     """
     t = np.arange(int(sizes.max()) - 1, dtype=float)
-    with np.errstate(divide="ignore"):  # too large a class leaves nobody to be drawn elsewhere: chance 0
+    with np.errstate(divide="ignore"):  # a class larger than the rest has probability 0
         logs = np.log(np.maximum(N - n - t, 0)) - np.log(N - 1 - t)
     missed = np.concatenate([[0.0], np.cumsum(logs)])
     return np.asarray(sizes * n / N * np.exp(missed[sizes.astype(np.int64) - 1]))

@@ -119,7 +119,7 @@ def counted_uniqueness(table: FrequencyTable) -> CountedUniqueness:
 
 def estimated_uniqueness(counts: NDArray[np.int64], fraction: float) -> EstimatedUniqueness:
     """Estimate from the number of records of each class of a sample."""
-    sample = SizeCounts.of(counts, fraction)
+    sample = SizeCounts.from_counts(counts, fraction)
     singles = sample.of_size(1)
     if fraction == 1 or not singles:  # the sample is the population; or not even the sample has a unique
         zayatz: float = singles

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Search:
     """A search by the place of its function, ``module:name`` in this folder, loaded when it is first called."""
 
-    place: str
+    target: str
 
     def __call__(self, problem: Problem) -> Recoding:
         recoding: Recoding = self.function(problem)
@@ -26,7 +26,7 @@ class Search:
 
     @cached_property
     def function(self) -> Any:
-        module, _, name = self.place.partition(":")
+        module, _, name = self.target.partition(":")
         return getattr(import_module(f"shoal.search.{module}"), name)
 
 

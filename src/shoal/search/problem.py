@@ -34,7 +34,7 @@ Progress = Callable[[str, float], None]  # the current task, and the share of it
 
 
 def silent(_what: str, _share: float) -> None:
-    """Ignore progress: the default if nobody listens."""
+    """Ignore progress: the default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Terms:
     time_budget: float | None = None  # seconds
 
     @classmethod
-    def of(cls, policy: Policy, n_records: int) -> Terms:
+    def from_policy(cls, policy: Policy, n_records: int) -> Terms:
         """Return the terms of a policy for a table with ``n_records`` records."""
         release = policy.release
         column_of = {name: j for j, name in enumerate(policy.quasi)}
@@ -128,7 +128,7 @@ class Problem:
         self.time_budget = terms.time_budget
         self.hints = tuple(hints)  # nodes worth evaluating: solutions of similar problems
         self.progress = progress
-        self.visits = visits  # records the evaluated nodes, if somebody wants to see them
+        self.visits = visits  # records the evaluated nodes, for charts
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
@@ -153,7 +153,7 @@ class Problem:
         return cls(
             table,
             policy.models,
-            Terms.of(policy, table.n_records),
+            Terms.from_policy(policy, table.n_records),
             population=population,
             rollup=rollup,
             hints=hints,
@@ -306,7 +306,7 @@ class Problem:
         for model in self.convex:
             passing = passing & model.passes(rest)
         torn = (stays > passing).nonzero()[0]  # a lower node may still keep a part of these
-        max_kept = self._most_kept(rest, torn) if self.limit else rest.counts[torn].astype(np.float64)
+        max_kept = self._max_kept(rest, torn) if self.limit else rest.counts[torn].astype(np.float64)
         judged = lose_classes(table.counts, large, stays, passing, max_kept, self.least_class_size)
         failing, lost, n_suppressed, n_lost = judged
         return self._weighed(table, failing, lost, n_suppressed, n_lost, n_suppressed == n_lost)
@@ -317,11 +317,11 @@ class Problem:
         lost = np.where(failing, table.counts, 0)
         n_lost = int(lost.sum())
         for model in self.of_release:
-            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._as_seen(table, failing), failing)[1])
+            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._counted_release(table, failing), failing)[1])
         if self.convex:
             if self.limit and not self.wildcard:
                 torn = np.flatnonzero(~failing)
-                max_kept, stays = self._most_kept(self.frequency(table), torn), np.ones(len(torn), np.bool_)
+                max_kept, stays = self._max_kept(self.frequency(table), torn), np.ones(len(torn), np.bool_)
                 lost = lose_classes(table.counts, torn, stays, ~stays, max_kept, self.least_class_size)[1]
                 n_lost = max(n_lost, int(lost.sum()))
             failing = self._failing(table, (*self.absorbing, *self.convex), failing)
@@ -374,7 +374,7 @@ class Problem:
             return True
         return self.monotone and evaluation.n_suppressed > self.limit
 
-    def _most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Floats:
+    def _max_kept(self, table: FrequencyTable, rows: RowNumbers) -> Floats:
         """Return, for each class of ``rows``, the records that a lower node can keep at most under the convex models.
 
         The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
@@ -415,7 +415,7 @@ class Problem:
                 return failing
             failing[left[~passing]] = True
 
-    def _as_seen(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
+    def _counted_release(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
         """Return the classes as limits on the release see them: with wildcards, neighbourhoods of the kept classes."""
         classes = self.frequency(table)
         if not self.wildcard:
@@ -434,7 +434,7 @@ class Problem:
         while True:
             before = failing
             for model in self.of_release:
-                failing, _ = model.enforced(self._as_seen(table, failing), failing)
+                failing, _ = model.enforced(self._counted_release(table, failing), failing)
             if self.cascades:
                 failing = self._unsupported(table, (*self.absorbing, *self.convex), failing)
             if (failing == before).all():
@@ -468,7 +468,7 @@ class Problem:
             claim=claim,
             n_evaluated=self.n_evaluated,
             n_nodes=self.lattice.n_nodes,
-            bound=None if bound is None else self.objective.shown(bound),
+            bound=None if bound is None else self.objective.published_figure(bound),
         )
 
     def best_node(

@@ -1,4 +1,4 @@
-"""Reading a file that somebody else may have written: never more of it than fits in memory."""
+"""Reading untrusted files: never more than fits in memory."""
 
 from __future__ import annotations
 

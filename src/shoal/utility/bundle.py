@@ -27,9 +27,11 @@ def utility(
     learned = None
     if policy.release.label is not None and find_spec("sklearn") is not None:
         learned = classification(original, release, policy, seed=seed)
-    pair = Pair.of(original, release, policy)
+    pair = Pair.from_tables(original, release, policy)
     measures = {
-        "query_error": workload_error(Pair.of(original, release, policy, policy.quasi), queries=queries, seed=seed),
+        "query_error": workload_error(
+            Pair.from_tables(original, release, policy, policy.quasi), queries=queries, seed=seed
+        ),
         "statistics": kept_statistics(pair),
         "regression": regressions(pair, policy.sensitive),
         "classification": learned,

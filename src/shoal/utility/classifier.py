@@ -42,7 +42,7 @@ def classification(
         raise PolicyError("label: specify the sensitive column to predict", "set release.label in the policy")
     if label not in policy.sensitive:
         raise PolicyError(f"label: {label!r} is not a sensitive column of the policy")
-    pair = Pair.of(original, release, policy, policy.quasi)
+    pair = Pair.from_tables(original, release, policy, policy.quasi)
     labels = [_labels(data, label, policy) for data in (original, release)]
     rows = [column.original for column in pair.columns]
     tested, truth = _features(pair, rows), labels[0]
@@ -50,7 +50,7 @@ def classification(
         engine = rows_of(test, policy)
         if absent := [name for name in (*policy.quasi, label) if name not in engine.table.column_names]:
             raise no_column("the test table", absent, engine.table.column_names)
-        test_pair = Pair.of(test, release, policy, policy.quasi)
+        test_pair = Pair.from_tables(test, release, policy, policy.quasi)
         tested = _features(pair, [_leaves(a, b) for a, b in zip(pair.columns, test_pair.columns, strict=True)])
         truth = _labels(test, label, policy)
     draw = np.random.default_rng(seed)

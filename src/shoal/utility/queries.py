@@ -47,7 +47,7 @@ def query_error(
     """
     policy = policy_of(policy)
     return workload_error(
-        Pair.of(original, release, policy, policy.quasi if columns is None else columns),
+        Pair.from_tables(original, release, policy, policy.quasi if columns is None else columns),
         queries=queries,
         dimensions=dimensions,
         selectivity=selectivity,

@@ -95,7 +95,9 @@ class Pair:
     n_released: int
 
     @classmethod
-    def of(cls, original: Data, release: Data | Released, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
+    def from_tables(
+        cls, original: Data, release: Data | Released, policy: Policy, columns: Sequence[str] | None = None
+    ) -> Pair:
         """Read some columns, or all quasi-identifiers and sensitive columns, of a Release, a path or a frame."""
         before, after = rows_of(original, policy), rows_of(release, policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)

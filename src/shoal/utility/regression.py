@@ -32,7 +32,7 @@ def coefficients_kept(
     """
     policy = policy_of(policy)
     names = tuple(policy.sensitive if targets is None else targets)
-    return regressions(Pair.of(original, release, policy, (*policy.quasi, *names)), names)
+    return regressions(Pair.from_tables(original, release, policy, (*policy.quasi, *names)), names)
 
 
 def regressions(pair: Pair, targets: Sequence[str]) -> dict[str, Any]:

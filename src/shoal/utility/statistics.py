@@ -29,7 +29,7 @@ def statistics_kept(
     original: Data, release: Data | Released, policy: PolicySource, *, columns: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return means, variances, correlations and contingency tables, before and after, and how far they differ."""
-    return kept_statistics(Pair.of(original, release, policy_of(policy), columns))
+    return kept_statistics(Pair.from_tables(original, release, policy_of(policy), columns))
 
 
 def kept_statistics(pair: Pair) -> dict[str, Any]:

@@ -29,8 +29,8 @@ def asked(budget: str, **asks: Any) -> tuple[Calibrated, list[list[int]]]:
     """One query, and its exact statistics."""
     table = pa.table({"age": AGES, "ward": WARDS, "cost": COSTS})
     prepared = _opened(table, budget, None, _QueryRequest(**(ASKED | asks)))
-    (one,) = prepared.asks
-    return one, counted_exactly(prepared.rows, [one.ask], (), prepared.unit).exact[0][()]
+    (one,) = prepared.calibrations
+    return one, counted_exactly(prepared.rows, [one.statistic], (), prepared.unit).exact[0][()]
 
 
 def misses(one: Calibrated, exact: list[list[int]], truth: dict[str, float], n: int) -> dict[str, int]:
@@ -74,8 +74,8 @@ def test_intervals_of_counts_and_sums_miss_as_often_as_the_law_says(budget: str,
 @pytest.mark.parametrize("asks", [{"mean": ["age"]}, {"regression": {"cost": ["age"]}}], ids=["mean", "regression"])
 def test_intervals_of_what_follows_from_several_counts_miss_no_more_often_than_they_say(budget: str, asks: Any) -> None:
     one, exact = asked(budget, **asks)
-    truth = {figure.of: figure.value for figure in one.ask.figures(exact, one.noises, CONFIDENCE)}
-    widths = [figure.high - figure.low for figure in one.ask.figures(exact, one.noises, CONFIDENCE)]
+    truth = {figure.of: figure.value for figure in one.statistic.figures(exact, one.noises, CONFIDENCE)}
+    widths = [figure.high - figure.low for figure in one.statistic.figures(exact, one.noises, CONFIDENCE)]
     assert np.isfinite(widths).all()
     assert max(misses(one, exact, truth, N).values()) <= binom.isf(FALSE_ALARM, N, 1 - CONFIDENCE)
     if "mean" in asks:

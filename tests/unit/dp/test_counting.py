@@ -16,7 +16,7 @@ from examples import THOROUGH, tables
 from shoal.dp.counting import ExactStatistics, counted_exactly
 from shoal.dp.quantiles import with_blocks
 from shoal.dp.query import _opened, _QueryRequest
-from shoal.dp.statistics import ContributionsStatistic, Statistic
+from shoal.dp.statistics import ContributionsStatistic, QueryStatistic
 
 ASKED: dict[str, Any] = {
     "count": True,
@@ -57,13 +57,13 @@ def drawn(numbers: range) -> list[Record]:
     return found
 
 
-def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[Statistic], ExactStatistics]:
+def counted(records: list[Record], by: list[str], contributions: int) -> tuple[list[QueryStatistic], ExactStatistics]:
     kinds = {"t": pa.string(), "who": pa.string(), "g": pa.string(), "x": pa.string(), "y": pa.float64()}
     columns = zip(*records, strict=True)
     table = pa.table({name: pa.array(c, kind) for (name, kind), c in zip(kinds.items(), columns, strict=True)})
     asked = ASKED | {"by": by, "contributions": contributions}
     prepared = _opened(table, "epsilon=1,delta=1e-9", None, _QueryRequest(**asked))
-    asks = [one.ask for one in prepared.asks]
+    asks = [one.statistic for one in prepared.calibrations]
     return asks, counted_exactly(prepared.rows, asks, by, prepared.unit)
 
 
@@ -194,7 +194,7 @@ def test_of_each_person_as_many_records_as_the_limit_are_kept(contributions: int
 
 def limited(rows: pa.Table, by: str, **asked: Any) -> Any:
     prepared = _opened(rows, "epsilon=1,delta=1e-9", None, _QueryRequest(count=True, by=[by], entity="who", **asked))
-    return counted_exactly(prepared.rows, [one.ask for one in prepared.asks], [by], prepared.unit)
+    return counted_exactly(prepared.rows, [one.statistic for one in prepared.calibrations], [by], prepared.unit)
 
 
 def test_the_limit_prefers_no_value_over_all_people() -> None:
@@ -226,6 +226,6 @@ def test_a_column_may_have_any_name(name: str) -> None:
     rows = pa.table({name: ["p", "p", "q"], "x": ["1", "2", "3"]})
     asked = {"count": True, "quantile": {"x": [0.5]}, "bounds": {"x": (0, 4)}, "records_per_person": 2, "entity": name}
     prepared = _opened(rows, "epsilon=1", None, _QueryRequest(**asked))
-    found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], (), prepared.unit)
+    found = counted_exactly(prepared.rows, [one.statistic for one in prepared.calibrations], (), prepared.unit)
     assert found.exact[0] == {(): [[2]]}
     assert found.exact[2] == {(): [[1, 1, 0]]}

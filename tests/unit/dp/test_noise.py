@@ -108,7 +108,7 @@ def test_the_keys_of_one_person_are_shown_with_probability_delta_at_most(loss: L
 def test_the_counts_of_keys_follow_the_law_above_the_threshold(loss: LossKind, keys: int) -> None:
     found = thresholded(loss, Decimal("0.1"), Decimal("1e-3"), ChangeBound(1, 1, 1, 1))
     count = found.at_least - 2  # such that many are shown, and many are not
-    drawn = Counter(n - count for n in found.shown({str(i): count for i in range(keys)}).values())
+    drawn = Counter(n - count for n in found.revealed_counts({str(i): count for i in range(keys)}).values())
     assert min(drawn) >= 2
     x = np.arange(-400, 401)
     p = law(found.noise, x)

@@ -165,7 +165,7 @@ def test_shares_of_several_queries_stay_within_the_budget() -> None:
     prepared = _opened(
         people(), "epsilon=1", None, _QueryRequest(**FACTS, count=True, mean=["age", "bmi"], sum=["cost"])
     )
-    costs = [cost for one in prepared.asks for cost in one.costs]
+    costs = [cost for one in prepared.calibrations for cost in one.costs]
     assert len(list(combinations(costs, 2))) == 15
     assert sum(costs) <= Budget.of("epsilon=1").amount
 
@@ -186,6 +186,6 @@ def test_values_that_share_a_text_do_not_count_a_person_twice(monkeypatch: pytes
     table = pa.table({"who": ["p", "p", "q"], "town": ["a", "A", "A"]})
     asked = {"persons": True, "entity": "who", "contributions": 2, "by": ["town"]}
     prepared = _opened(table, "epsilon=1,delta=1e-8", None, _QueryRequest(**asked))
-    found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], ["town"], prepared.unit)
+    found = counted_exactly(prepared.rows, [one.statistic for one in prepared.calibrations], ["town"], prepared.unit)
     assert found.people == {("a",): 2}
     assert found.exact[0] == {("a",): [[2]]}

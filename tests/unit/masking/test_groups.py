@@ -8,7 +8,7 @@ from shoal.masking.points import Points
 
 
 def line(*values):
-    return Points.of([np.array(values, np.float64)], n=len(values))
+    return Points.from_columns([np.array(values, np.float64)], n=len(values))
 
 
 def together(group):
@@ -90,16 +90,16 @@ def test_categories_count_as_much_as_the_range_of_a_number():
     # By numbers alone 0 and 1 are neighbours; the category says otherwise.
     numbers = np.array([0.0, 1, 5, 6, 10])
     signs = np.array([0, 1, 0, 1, 1], np.int32)
-    points = Points.of([numbers], [signs], [1.0], n=5)
+    points = Points.from_columns([numbers], [signs], [1.0], n=5)
     assert not points.squared
     assert together(mdav_groups(points, 2)) == {frozenset({0, 2}), frozenset({1, 3, 4})}
 
 
 def test_one_heavy_column_decides():
     a, b = np.array([0.0, 0, 1, 1]), np.array([0.0, 1, 0, 1])
-    heavy = Points.of([a, b], n=4, weights=[100.0, 1.0])
+    heavy = Points.from_columns([a, b], n=4, weights=[100.0, 1.0])
     assert together(mdav_groups(heavy, 2)) == {frozenset({0, 1}), frozenset({2, 3})}
-    light = Points.of([a, b], n=4, weights=[1.0, 100.0])
+    light = Points.from_columns([a, b], n=4, weights=[1.0, 100.0])
     assert together(mdav_groups(light, 2)) == {frozenset({0, 2}), frozenset({1, 3})}
 
 

@@ -68,7 +68,7 @@ def test_models_without_an_answer_say_so_and_the_rule_falls_to_the_next():
     )  # as from a bounded number of classes
     assert even.pitman is None
     assert even.model == "zayatz"
-    same = SizeCounts.of(np.array([7]), 0.05)
+    same = SizeCounts.from_counts(np.array([7]), 0.05)
     assert pitman(same) is None
 
 
@@ -94,7 +94,7 @@ def test_estimates_stay_within_the_population_whatever_the_sizes():
 
 def test_huge_classes_and_populations_lose_no_digits():
     counts = np.array([1] * 40 + [2] * 15 + [3] * 8 + [1_000_000])
-    small, large = (SizeCounts.of(counts, 0.1), SizeCounts.of(counts, 1e-5))
+    small, large = (SizeCounts.from_counts(counts, 0.1), SizeCounts.from_counts(counts, 1e-5))
     for sample in (small, large):
         assert np.isfinite(zayatz(sample))
         assert np.isfinite(pitman(sample))

@@ -80,7 +80,7 @@ def test_released_times_hold_and_read_back(algorithm, min_level):
     assert shoal.check(release.table, policy).holds
     for text in release.table["admitted"].unique():
         assert text == "*" or len(text.split("/")) <= 2
-    pair = Pair.of(frame, release.table, policy)  # the one reader of releases
+    pair = Pair.from_tables(frame, release.table, policy)  # the one reader of releases
     assert pair.unknown == {}
 
 

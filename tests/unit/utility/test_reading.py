@@ -19,7 +19,7 @@ def policy(column, **release):
 def meaning(column, original, text, **release):
     """The leaves that a released text may stand for, with their shares, and whether it could be read."""
     tables = [pa.table({"q": pa.array(values, pa.string())}) for values in (original, [text])]
-    (read,) = Pair.of(*tables, policy(column, **release), ["q"]).columns
+    (read,) = Pair.from_tables(*tables, policy(column, **release), ["q"]).columns
     row = read.masses[[int(read.released[0])]].toarray()[0]
     shares = {leaf: share for leaf, share in zip(read.hierarchy.leaves, row, strict=True) if share}
     assert sum(shares.values()) == pytest.approx(1)
@@ -82,19 +82,19 @@ def test_a_null_is_a_null_or_anything():
 )
 def test_the_middle_of_what_a_text_stands_for(text, middle):
     tables = [pa.table({"q": values}) for values in (AGES, [text])]
-    (read,) = Pair.of(*tables, policy(NUMBERS), ["q"]).columns
+    (read,) = Pair.from_tables(*tables, policy(NUMBERS), ["q"]).columns
     assert read.midpoints[read.released].tolist() == [middle]
 
 
 def test_a_column_with_a_null_is_not_one_of_numbers():
     tables = [pa.table({"q": values}) for values in ([*AGES, None], AGES)]
-    (read,) = Pair.of(*tables, policy(NUMBERS), ["q"]).columns
+    (read,) = Pair.from_tables(*tables, policy(NUMBERS), ["q"]).columns
     assert read.numbers is None
 
 
 def test_columns_that_are_not_there_or_play_no_role_are_named():
     table = pa.table({"q": AGES, "note": AGES})
     with pytest.raises(PolicyError, match="the release has no column 'q'"):
-        Pair.of(table, table.drop_columns("q"), policy(NUMBERS))
+        Pair.from_tables(table, table.drop_columns("q"), policy(NUMBERS))
     with pytest.raises(PolicyError, match="'note': neither a quasi-identifier nor a sensitive column"):
-        Pair.of(table, table, policy(NUMBERS), ["note"])
+        Pair.from_tables(table, table, policy(NUMBERS), ["note"])

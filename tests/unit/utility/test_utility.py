@@ -145,7 +145,7 @@ def test_regions_are_ranges_where_there_is_an_order_and_any_sets_elsewhere():
     tables = [
         pa.table({"age": [str(x) for x in range(20)], "away": ["1"] * 20, "ill": [f"x{x}" for x in range(20)]})
     ] * 2
-    age, _, ill = Pair.of(*tables, policy()).columns
+    age, _, ill = Pair.from_tables(*tables, policy()).columns
     draw = np.random.default_rng(0)
     ranges, sets = (_regions(column, 50, 0.25, draw) for column in (age, ill))
     assert set(ranges.sum(axis=1)) == set(sets.sum(axis=1)) == {5}
@@ -188,12 +188,12 @@ def test_distances_of_tables_by_hand():
 
 def test_a_release_that_rules_out_a_record_diverges_without_bound():
     wrong = ORIGINAL.set_column(0, "age", pa.array(["20", "24", "30", "30"]))
-    assert divergence(Pair.of(ORIGINAL, wrong, policy())) == math.inf
+    assert divergence(Pair.from_tables(ORIGINAL, wrong, policy())) == math.inf
     assert json.loads(json.dumps(utility(ORIGINAL, wrong, policy(), queries=5)))["statistics"]["kl_divergence"] == "inf"
 
 
 def test_dropped_records_could_have_been_anything():
-    found = divergence(Pair.of(ORIGINAL, RELEASE.slice(0, 3), policy(), ["age"]))
+    found = divergence(Pair.from_tables(ORIGINAL, RELEASE.slice(0, 3), policy(), ["age"]))
     told = np.array([2 / 2, 2 / 2, 1 / 2, 1 / 2]) + 1 / 4
     assert found == pytest.approx(float((np.full(4, 1 / 4) * np.log(1 / told)).sum()))
 

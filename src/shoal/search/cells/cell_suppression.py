@@ -25,7 +25,7 @@ from shoal.table.threads import done_in_parts
 
 Pattern = NDArray[np.bool_]  # (columns)  which are hidden
 
-PATTERNS = 1024  # patterns that are tried, cheapest first: all of them up to ten columns
+PATTERNS = 1024  # patterns to try, cheapest first: all of them up to ten columns
 TOGETHER = 32  # patterns that are tried on both cores before the least costs are compared
 CHOICES = 2500  # choices of rows between classes up to which a whole table is solved exactly
 BRANCHES = 500  # nodes that the solver may visit for that
@@ -146,7 +146,7 @@ def bound(cells: HideableCells) -> float:
 
 
 def _least_costs(cells: HideableCells, lower_bounds: Floats, patterns: list[Pattern]) -> Floats:
-    """Return what each row costs at the least, given the ``lower_bounds`` cost under other patterns."""
+    """Return the ``lower_bounds`` of the rows, lowered where one of these patterns is cheaper."""
     rows = np.arange(len(cells.counts))
     for pattern in patterns:
         cost = cells.cost(pattern)

@@ -1,6 +1,6 @@
 """Clusters: each record in turn gathers the cheapest records of the kinds for which its class still has room.
 
-A start for ``local`` if closeness is required; otherwise the cover is better. A kind is a combination of sensitive
+The start of ``local`` if closeness is required; otherwise the cover is better. A kind is a combination of sensitive
 values. A class may exceed a kind's share in the table, at a price, but by no more than t of the class in total: then it
 is within t of the table in total variation, and thus in every distance in which no two values are farther apart than 1.
 A record without a class joins one that still passes with it, and the remaining records are merged.

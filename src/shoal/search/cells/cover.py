@@ -61,7 +61,7 @@ def cover(problem: Problem) -> Recoding:
     k = least_size(hidden)
     require_crowd(hidden, k)
     metric = Metric(hidden)
-    neighbours = Neighbours.of(metric, k, width(metric, k))
+    neighbours = Neighbours.from_metric(metric, k, width(metric, k))
     is_small = hidden.table.n_records <= MAX_RECORDS_FOR_SUBSETS and n_subsets(hidden.table.n_records, k) <= SUBSETS
     start = metric.partition(by_subsets(metric, k) if is_small else Balls(neighbours).classes())
     partition = merged(metric, start)

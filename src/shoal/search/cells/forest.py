@@ -63,7 +63,7 @@ def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
     k = least_size(problem)
     require_crowd(problem, k)
     metric = Metric(problem)
-    neighbours = Neighbours.of(metric, k, min(k - 1, MAX_NEIGHBOURS))
+    neighbours = Neighbours.from_metric(metric, k, min(k - 1, MAX_NEIGHBOURS))
     start = metric.partition(cut(grown(neighbours), metric.counts.tolist(), k))
     partition = merged(metric, start)
     factor = float(max(2 * k - 1, 3 * k - 5)) if partition is start else None

@@ -95,7 +95,7 @@ def points(problem: Problem, records: NDArray[np.int64]) -> Points:
         for level in range(hierarchy.height):
             signs.append(hierarchy.table[level][leaves])
             prices.append(weight * (hierarchy.number(level + 1) - hierarchy.number(level)) / hierarchy.number_of_top)
-    return Points.of(numbers, signs, prices, n=len(records), weights=weights)
+    return Points.from_columns(numbers, signs, prices, n=len(records), weights=weights)
 
 
 def _numbers(hierarchy: Hierarchy) -> Floats | None:

@@ -53,7 +53,7 @@ class Region(NamedTuple):
 class SplitRule(NamedTuple):
     """The conditions that a split must satisfy."""
 
-    least: Int  # records on every side
+    min_records: Int  # records on every side
     parting: bool  # whether records of one part may go to two sides
 
 
@@ -110,6 +110,7 @@ def _entropy(region: Region, j: Int, rank_counts: NDArray[np.int64]) -> float:
 def _median(region: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) -> tuple[Int, Int, Int]:
     """Return the lowest rank that half of the records do not exceed, and the records below it and up to it."""
     codes, counts, first, last, n = region
+    # Histogram with at most BINS bins of equal width; narrow to the bin of the median until its width is 1.
     below = np.int64(0)
     while True:
         width = (high - low) // BINS + 1
@@ -154,7 +155,7 @@ def _cut(region: Region, j: Int, low: Int, high: Int, rule: SplitRule, sides: Si
     If records of one part may go to two sides, those at the median fill up the larger of the sides that are too small.
     """
     codes, _, first, last, n = region
-    min_records, side, lent = rule.least, sides.side, sides.lent
+    min_records, side, lent = rule.min_records, sides.side, sides.lent
     median, below, upto = _median(region, j, low, high, bins)
     above = n - upto
     if below < min_records and above < min_records:
@@ -186,7 +187,7 @@ def _children(
     sides, filled up with records of the largest.
     """
     codes, counts, first, last, _ = region
-    min_records, side, lent = rule.least, sides.side, sides.lent
+    min_records, side, lent = rule.min_records, sides.side, sides.lent
     for i in range(first, last):
         label = labels[at + codes[i, j]]
         label_counts[label] += counts[i]
@@ -290,7 +291,7 @@ class Trial(NamedTuple):
     trial: Sides
     score: NDArray[np.float64]  # (columns)
     whole: NDArray[np.int64]  # (2, columns)  the least and the greatest rank of a region
-    held: NDArray[np.int64]  # (widest)  zero between calls
+    rank_counts: NDArray[np.int64]  # (widest)  zero between calls
     bins: NDArray[np.int64]  # (widest)
     sizes: NDArray[np.int64]  # (widest)
     low: NDArray[np.int64]  # (widest, columns)
@@ -343,7 +344,7 @@ def _propose(
 ) -> None:
     """Apply ``proposed``; all that it fills is made before, since that would take longer to compile."""
     trial, score, whole, rank_counts, bins, sizes, low, high, side_of = room
-    min_records, q = rule.least, codes.shape[1]
+    min_records, q = rule.min_records, codes.shape[1]
     for r in range(starts.shape[0] - 1):
         column[r] = -1
         first, last = starts[r], starts[r + 1]

@@ -29,7 +29,7 @@ Piece = dict[int, int]  # the number of records of each tuple
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
 MIN_THREADED = 5_000  # tuples that are worth a second thread
 TOGETHER = 64  # tuples whose neighbours are searched together
-LOOKED_AT = 4_000_000  # tuples that one thread looks at without a stop
+LOOKED_AT = 4_000_000  # tuples that one thread compares without a pause
 WAVE = 32  # such searches between two checks of the time
 
 
@@ -51,7 +51,7 @@ class Metric:
         ]
         cardinalities = [h.cardinality(0) for h in table.hierarchies]
         self._all = [self._pairs(j, n) if n <= SMALL else None for j, n in enumerate(cardinalities)]
-        # Columns with many values come first: they tell tuples apart, and a sum that is too large ends early.
+        # Columns with many values come first: they separate tuples most, so sums that are too large end early.
         self._order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         starts = np.cumsum([0, *(cardinalities[j] for j in self._order)])[:-1]
         self._places = np.ascontiguousarray(self.codes[:, self._order] + starts).astype(np.int32)
@@ -194,7 +194,7 @@ class Neighbours:
     costs: list[Floats]
 
     @classmethod
-    def of(cls, metric: Metric, k: int, m: int) -> Neighbours:
+    def from_metric(cls, metric: Metric, k: int, m: int) -> Neighbours:
         """Find the ``m`` nearest tuples of each."""
         neighbours = [(np.empty(0, np.int64), np.empty(0))] * metric.n
         rare_tuples = np.flatnonzero(metric.counts < k)

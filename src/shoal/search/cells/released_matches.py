@@ -1,9 +1,9 @@
-"""Fewer nulls, where a record may match what is released of others: a null of either side matches anything.
+"""Fewer nulls if a record may match the released form of others: a null on either side matches anything.
 
-Two records match if every column in which they differ is hidden in one of them. Every record that matched too few in
-the original hides at least one cell, and at most what it would have to hide if it counted on nobody: so none is
-released as it was, and none becomes a blank that stands for everyone. From there, rows change what they hide one at a
-time, to what costs least when a missing match has a price; that price rises until none is missing.
+Two records match if every column in which they differ is hidden in one of them. Every record with too few matches in
+the original hides at least one cell, and at most the cells it would need without the hidden cells of others: so none is
+released unchanged, and none becomes a blank that matches everyone. From there, rows change their hidden cells one at a
+time, minimizing their cost plus a penalty for each missing match; the penalty grows until no match is missing.
 
 For one row, the matches under all sets of columns are counted together: rows are counted by the columns that this row
 would have to hide to match them, and the counts of subsets are added up. Other rows profit from the same matches.
@@ -26,20 +26,20 @@ RowPairs = NDArray[np.uint16]  # (rows at risk, rows)  columns in which they dif
 
 MISSING = -1  # the code of a null of the data
 WIDEST = 12  # columns among which a row chooses; in wider tables, those that are hidden most
-FAR = 1 << WIDEST  # rows that differ in a column which neither of them hides, or ever will
+FAR = 1 << WIDEST  # marks rows that differ in a column that neither ever hides
 COLUMNS = 62  # bits of a mask
 MOST_ROUNDS = 10  # times that the price rises
 PENALTIES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of a missing match, in cells
 PAIRS = 100_000_000  # of rows that are compared, two bytes each: larger tables are compared in blocks
 WORK = 300_000_000  # pairs that are looked at again at most: a limit that is the same on every machine
 SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell, and
-ALL_SPARE = 0.02  # what all of them are worth together: hiding one more cell for their sake must not pay
+ALL_SPARE = 0.02  # their total worth: less than one more hidden cell
 TIES = 0.005  # the largest random price, which decides between equals
 
 
 @dataclass(frozen=True, eq=False)
 class NullChoice:
-    """The rows, what they hide if they count on nobody, and what hiding costs."""
+    """The rows, the cells they hide if they rely on no other row, and the cost of hiding."""
 
     problem: Problem
     codes: Codes  # (rows, columns)  MISSING where the data has a null
@@ -89,7 +89,7 @@ class NullChoice:
         fewer[:, order] = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
         return fewer
 
-    def least(self) -> Floats:
+    def lower_bounds(self) -> Floats:
         """Return for each row a lower bound on the cost: that of its cheapest cell if it must hide one."""
         cheapest = np.where(self.codes == MISSING, np.inf, np.asarray(self.problem.weights)).min(axis=1)
         return np.where(self.hidden.any(axis=1), cheapest, 0.0)
@@ -112,7 +112,7 @@ class NullChoice:
         row_differences = differences(codes, np.flatnonzero(at_risk), start)
         barred = ((codes == MISSING) * (np.int64(1) << np.arange(codes.shape[1]))).sum(axis=1)  # a null of the data
         best, cost = near, float(self.counts[rows] @ prices[near[rows]])
-        lower_bound = float(self.counts[rows] @ self.least()[rows])
+        lower_bound = float(self.counts[rows] @ self.lower_bounds()[rows])
         hides = near.copy()
         matched = count_matched(row_differences, self.counts, hides, at_risk)
         # Rows that may choose again in all rounds; in a block, each row once with each price.
@@ -132,7 +132,7 @@ class NullChoice:
                     row_differences, pair_row, self.counts, self.k, prices, ties, near, barred, at_risk, hides, matched,
                     order, penalty * unit, spare * unit,
                 )  # fmt: skip
-            # What is still missing: a row that hides what it did at first counts on nobody.
+            # Skip rows that hide only their initial cells.
             while (short := at_risk & (matched < self.k) & (hides != near)).any():
                 hides[short] = near[short]
                 matched = count_matched(row_differences, self.counts, hides, at_risk)
@@ -203,6 +203,9 @@ def rehide(
     spare: float,
 ) -> None:
     """Let rows choose again what they hide, in this order; ``hides`` and ``matched`` are changed in place."""
+    # Sets of columns are bit masks. For row i and every set m that it could hide:
+    #   n_matching[m]      records that match it then;
+    #   cost_to_others[m]  penalty that other rows at risk save, because they match row i then.
     n, n_sets = len(counts), len(prices)
     needs = np.zeros(n, np.int64)
     n_matching = np.zeros(n_sets, np.int64)
@@ -212,6 +215,7 @@ def rehide(
         cost_to_others[:] = 0.0
         mine = counts[i]
         for j in range(n):
+            # Row j matches if row i hides all columns in which they differ and j does not hide.
             need = np.int64(row_differences[pair_row[i], j]) & ~hides[j]
             needs[j] = need
             if need >= n_sets:
@@ -225,6 +229,7 @@ def rehide(
                     cost_to_others[need] += penalty * counts[j] * (min(matched_without + mine, k) - matched_without)
                 elif hides[j] & (hides[j] - 1) != 0:
                     cost_to_others[need] += spare
+        # Sum over subsets: hiding m satisfies every need contained in m.
         step = 1
         while step < n_sets:
             for m in range(n_sets):
@@ -232,6 +237,7 @@ def rehide(
                     n_matching[m] += n_matching[m ^ step]
                     cost_to_others[m] += cost_to_others[m ^ step]
             step *= 2
+        # The cheapest admissible set: own price, penalty for missing matches, minus what others save.
         before = hides[i]
         best, min_cost = before, 1e300
         for m in range(1, n_sets):
@@ -263,7 +269,7 @@ def restore(
     matched: Counts,
     order: Masks,
 ) -> None:
-    """Let rows hide again what they did at first, where that costs no more and nobody counts on what they hide now.
+    """Restore the initial hidden cells of rows where that costs no more and no other row relies on the current ones.
 
     Saving a cell in one row leaves others as they were: fewer records count on what others hide.
     """

@@ -134,7 +134,7 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
         choice = NullChoice(
             problem, np.where(missing, MISSING, leaf_codes).astype(np.int32), table.counts, hidden, cells.k
         )
-        fewer, lower_bound, blocks = choice.fewer(), choice.least(), len(choice.blocks)
+        fewer, lower_bound, blocks = choice.fewer(), choice.lower_bounds(), len(choice.blocks)
         if _holds_as_released(problem, table, np.where(fewer, MISSING, choice.codes).astype(np.int32)):
             hidden = fewer
             trusting = int(table.counts[~_hides_enough(cells, hidden, nulls)].sum())

@@ -45,7 +45,7 @@ class Choices:
             self._counted(problem.table), self.axis.places, [domain.n_values for domain in self.axis.domains]
         )
 
-    def seen(self, chosen: Chosen) -> EvaluatedChoice:
+    def evaluated(self, chosen: Chosen) -> EvaluatedChoice:
         """Group the records by intervals, judge and price the classes; failing classes are suppressed."""
         problem = self.problem
         self.n_evaluated += 1
@@ -57,7 +57,9 @@ class Choices:
             return EvaluatedChoice(classes, failing, n_suppressed, math.inf)
         left = classes.taken(np.flatnonzero(~failing))
         kept_classes = IntervalClasses(left.codes, left.counts, ends, problem.labels(left))
-        sums = self.cost.kept(kept_classes).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
+        sums = self.cost.kept_sums(kept_classes).sum(axis=0) + self.cost.suppressed_sums(classes.counts[failing]).sum(
+            axis=0
+        )
         return EvaluatedChoice(
             classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0])
         )

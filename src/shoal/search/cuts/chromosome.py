@@ -62,7 +62,7 @@ class _PiecePrices:
         self._table, self._j, self._loss = table, j, loss
         self._vocabulary = Vocabulary(table.hierarchies[j], cells)
 
-    def of(self, leaves: Sequence[Leaves]) -> Floats:
+    def prices_of(self, leaves: Sequence[Leaves]) -> Floats:
         """Return the prices of several values."""
         values = self._vocabulary.taken([self._vocabulary.of(leaf_set) for leaf_set in leaves])
         return cell_prices(self._loss, self._table, self._j, values)
@@ -94,7 +94,7 @@ class TreeGene:
             for codes_of_level in self.codes
             for code in range(int(codes_of_level.max()) + 1)
         ]
-        self._prices = _PiecePrices(table, j, loss).of(labels)
+        self._prices = _PiecePrices(table, j, loss).prices_of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
         self._bit_of_leaf = self.bit_of[self._labels[:0:-1]]  # [step from the top down, leaf]
         self._above = self._bits_above()
@@ -164,7 +164,7 @@ class IntervalGene:
             ]
         )
         self._prices = _PiecePrices(table, j, loss, cells)
-        self._known: dict[tuple[int, int], float] = {}
+        self._price_of: dict[tuple[int, int], float] = {}
 
     def _starts(self, bits: Bits) -> Bits:
         starts = np.append(True, bits)
@@ -175,11 +175,13 @@ class IntervalGene:
         starts = self._starts(bits)
         firsts = np.flatnonzero(starts)
         ends = list(zip(firsts.tolist(), (np.append(firsts[1:], len(starts)) - 1).tolist(), strict=True))
-        new = [end for end in ends if end not in self._known]
-        self._known.update(zip(new, self._prices.of([self.domain.leaves(*end) for end in new]).tolist(), strict=True))
+        new = [end for end in ends if end not in self._price_of]
+        self._price_of.update(
+            zip(new, self._prices.prices_of([self.domain.leaves(*end) for end in new]).tolist(), strict=True)
+        )
         number = np.cumsum(starts) - 1
-        pieces = np.where(self.domain.place < 0, 0, number[self.domain.place]).astype(np.int32)
-        return pieces, np.array([self._known[end] for end in ends])
+        pieces = np.where(self.domain.position_of < 0, 0, number[self.domain.position_of]).astype(np.int32)
+        return pieces, np.array([self._price_of[end] for end in ends])
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
         """Return all bits: each has an effect."""
@@ -277,7 +279,7 @@ class Chromosome:
             lambda: np.array([prices[judged_classes.classes.codes[:, j]] for j, prices in enumerate(cells)]),
             lambda: judged_classes.classes.sensitive[str(self.problem.label)],
         )
-        total = float(loss.kept(classes)[is_kept].sum()) + loss.suppressed * judged_classes.n_suppressed
+        total = float(loss.kept_sums(classes)[is_kept].sum()) + loss.suppressed * judged_classes.n_suppressed
         return loss.published(total, judged_classes.n_suppressed)
 
     def founders(self) -> list[Individual]:

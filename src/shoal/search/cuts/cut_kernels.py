@@ -46,6 +46,7 @@ def splits(
             a, b = low[j, inside], high[j, inside]
             if a == b:
                 continue
+            # Records, and sums of their ``extra``, in each finest piece of the interval.
             size[a : b + 1] = 0
             sums[a : b + 1] = 0
             total = 0
@@ -58,6 +59,7 @@ def splits(
                 for t in range(d):
                     sums[p, t] += extra[row, t]
                     total_sum[t] += extra[row, t]
+            # Sweep the cut from left to right: the parts are prefix sums.
             left = 0
             left_sum[:] = 0
             for p in range(a + 1, b + 1):

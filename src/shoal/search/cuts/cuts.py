@@ -24,8 +24,8 @@ from shoal.table.values import Ids, Values, Vocabulary
 
 Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that are not negative
 
-MIN_THREADED_ROWS = 1 << 18  # rows from which two threads group in less time, although one has to wake up the other
-MIN_ROWS_PER_CLASS = 16  # rows per class from which it hardly counts that the classes of two halves are grouped again
+MIN_THREADED_ROWS = 1 << 18  # rows from which two threads are faster
+MIN_ROWS_PER_CLASS = 16  # rows per class from which grouping the classes of two halves again costs little
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ def genetic(problem: Problem) -> Recoding:
             break
         mother, father = population.parent(rng), population.parent(rng)
         bits = _mutated(chromosome, _crossed(mother.bits, father.bits, rng), rng)
-        if bits.tobytes() not in population.seen:
+        if bits.tobytes() not in population.evaluated_bits:
             population.add(chromosome.judged(bits))
         problem.progress("breeding cuts", (i + 1) / n_children)
     return chromosome.answer(population.best, "genetic")
@@ -51,7 +51,7 @@ class _Population:
 
     def __init__(self, founders: list[Individual]) -> None:
         self.members: list[Individual] = []
-        self.seen: set[bytes] = set()
+        self.evaluated_bits: set[bytes] = set()
         for individual in founders:
             self.add(individual)
 
@@ -62,7 +62,7 @@ class _Population:
 
     def add(self, individual: Individual) -> None:
         """Insert an individual in order; drop the worst if there are too many."""
-        self.seen.add(individual.bits.tobytes())
+        self.evaluated_bits.add(individual.bits.tobytes())
         bisect.insort(self.members, individual, key=lambda member: member.rank)
         del self.members[POPULATION:]
 

@@ -58,7 +58,7 @@ LOOKS, VALUES = 8_000, 8
 # merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
 # share of the time or the rows is for a search that suppresses none.
 LOOKS_BEFORE_THRESHOLDS, ROWS, FIRST = 100, 28_000, 0.25
-# The share of what is left that a search for the next threshold should need, and the least by which it is raised.
+# The share of the remaining budget for the next threshold, and the smallest factor by which the threshold grows.
 PLANNED, LEAST_RISE = 0.85, 1.03
 
 
@@ -87,7 +87,7 @@ class _Tried:
     """The effect of adding each value of a tail to the head."""
 
     lost: Counts  # records that fail for good
-    more: Floats  # [value, sum]  what these records add to the sums of the bound
+    sums_added: Floats  # [value, sum]  what these records add to the sums of the bound
     n_split: Counts  # classes that it splits
     n_useful: Counts  # splits with a part that is not lost
 
@@ -124,7 +124,7 @@ class _SetEnumeration:
 
     def offer(self, chosen: Chosen) -> float:
         """Keep a set if it is better, and return its cost."""
-        value = self.choices.seen(chosen).value
+        value = self.choices.evaluated(chosen).value
         if not self.excludes(value):
             self.value, self.best = value, chosen.copy()
         return value
@@ -237,7 +237,7 @@ class _SetEnumeration:
 
     @property
     def _known_cost(self) -> int:
-        """The least discernibility known; above all of them if none is."""
+        """The smallest known discernibility; larger than any possible one if none is known."""
         return self.problem.table.n_records**2 + 1 if self.best is None else round(self.value)
 
     def _raised(self, search: ThresholdSearch, proved: int, factor: float, rows: int, seconds: float) -> float | None:
@@ -274,7 +274,7 @@ class _SetEnumeration:
             passed.append((aim, search.n_rows - before))
 
     def _cheaper(self, chosen: Chosen, cost: int) -> int:
-        """Offer a set; what it costs is believed only if counting its classes finds the same, or nothing is proved."""
+        """Offer a set. Its cost is verified by counting the classes; on a mismatch, nothing is proved."""
         return cost if self.offer(chosen) <= cost else self.problem.table.n_records**2 + 1
 
     def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
@@ -284,7 +284,7 @@ class _SetEnumeration:
             bound = float(self.cost.bound(sums[None], np.array([n_lost]))[0])
             if n_lost > self.problem.limit or n_lost == self.problem.table.n_records or self.excludes(bound):
                 return None
-            bounds = np.maximum(bound, self.cost.bound(sums + tried.more, n_lost + tried.lost))
+            bounds = np.maximum(bound, self.cost.bound(sums + tried.sums_added, n_lost + tried.lost))
             leaves = np.array([self.excludes(b) for b in bounds.tolist()]) | (n_lost + tried.lost > self.problem.limit)
             if self.prune_useless:
                 leaves |= tried.n_useful == 0
@@ -305,8 +305,8 @@ class _SetEnumeration:
         inside, firsts = group(packed(coarse))  # the class under the head that contains each finest class
         fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
         suppressed_sums, kept_sums = (
-            self.cost.gone(finest.counts),
-            self.cost.kept(
+            self.cost.suppressed_sums(finest.counts),
+            self.cost.kept_sums(
                 IntervalClasses(finest.codes, finest.counts, ends, self.problem.labels(finest)), lower_bound=True
             ),
         )
@@ -371,7 +371,7 @@ class _SetEnumeration:
         judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
         lost = self._fails(judged)
         tried.lost[v] = judged.counts[lost].sum()
-        tried.more[v] = extra[rows[lost[part_of]]].sum(axis=0)
+        tried.sums_added[v] = extra[rows[lost[part_of]]].sum(axis=0)
         tried.n_split[v] = len(np.unique(class_of_part[is_split]))
         tried.n_useful[v] = int((is_split & ~lost).sum())
 

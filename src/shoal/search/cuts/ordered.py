@@ -28,7 +28,7 @@ class OrderedDomain:
     """The occurring values of a column in order."""
 
     hierarchy: Hierarchy
-    place: NDArray[np.int64]  # (leaves)  place in the sequence, ABSENT for leaves that do not occur
+    position_of: NDArray[np.int64]  # (leaves)  place in the sequence, ABSENT for leaves that do not occur
     values: tuple[Leaves, ...]  # by place, the leaves that are this value
     whole: bool  # the column is unchanged or hidden: all of its values start intervals, or none does
 
@@ -49,7 +49,7 @@ class OrderedDomain:
             if (codes[leaves] != codes[leaves[0]]).any():
                 continue
             under = np.flatnonzero(codes == codes[leaves[0]]).astype(np.int32)
-            places = self.place[under]
+            places = self.position_of[under]
             if ((places == ABSENT) | ((places >= first) & (places <= last))).all():
                 return under
             break  # higher labels stand for still more
@@ -99,7 +99,7 @@ class Axis:
 
     def __init__(self, table: FrequencyTable) -> None:
         self.domains = [ordered_domain(table, j) for j in range(len(table.columns))]
-        self.places = np.column_stack([d.place[table.codes[:, j]] for j, d in enumerate(self.domains)])
+        self.places = np.column_stack([d.position_of[table.codes[:, j]] for j, d in enumerate(self.domains)])
         self.listed: list[NDArray[np.int64]] = []  # by column, per place but the first, its number in the list
         columns: list[int] = []
         for j, domain in enumerate(self.domains):

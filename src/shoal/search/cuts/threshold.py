@@ -14,8 +14,8 @@ second sum only grows with S. This gives
   - cuts that exclude each other: two of the tail which, added to the head, lose more records than the limit allows
     or than a set below the threshold can lose. At least one of the two is left out. If every such pair is paid, and
     no cut pays more than what leaving it out adds, then the payments add up to a bound, as in a minimum vertex cover;
-  - two cuts that lose fewer records: one of the two is left out, or these records are lost. They pay together with the
-    cuts, and no record more than n - k (``threshold_payments.py``);
+  - two cuts that lose fewer records: one of the two is left out, or these records are lost. Cuts and records share
+    the payment, no record paying more than n - k (``threshold_payments.py``);
   - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of the
     runs of cuts that it excludes, or of the records that it loses with others. It joins the head if without it the
     bound does;
@@ -74,11 +74,11 @@ def can_search_by_thresholds(problem: Problem, axis: Axis) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class HeadLosses:
-    """What is lost under a head, and of each cut of the tail what it loses and splits."""
+    """The records lost under a head, and the records lost and classes split by each cut of the tail."""
 
     n_classes: int
-    gone: int  # records in classes below k
-    kept: int  # the discernibility of the others
+    n_lost: int  # records in classes below k
+    kept_discernibility: int  # the discernibility of the others
     lost: Longs  # records that are lost if the cut splits the other classes
     splits: Longs  # the splits with a part that is not
 
@@ -88,13 +88,13 @@ class Conflicts:
     """Cuts of the tail that lose records together: which exclude each other, and rows that the others lose."""
 
     excludes: Excludes
-    place: Longs  # the lists of rows are those of ``pack_lists``
+    tail_index: Longs  # the lists of rows are those of ``pack_lists``
     starts: Longs
     listed: Longs
     sizes: Longs
 
     @classmethod
-    def none(cls, n_cuts: int) -> Conflicts:
+    def empty(cls, n_cuts: int) -> Conflicts:
         """Return no conflicts of any cut."""
         nothing = np.zeros(n_cuts, np.int64)
         return cls(np.zeros((n_cuts, n_cuts), np.bool_), nothing, np.zeros(2, np.int64), nothing[:0], nothing[:0])
@@ -142,7 +142,7 @@ class ThresholdSearch:
         self._slots = np.zeros(slots, np.int64), np.zeros(slots, np.int32)
         self._of_head = np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
         self._groups = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._sizes, self._local, self._there = (np.zeros(s, np.int64) for s in (wide, (q, wide), (q, wide)))
+        self._sizes, self._local, self._positions = (np.zeros(s, np.int64) for s in (wide, (q, wide), (q, wide)))
         self._grid, self._pairs = np.zeros((wide, wide), np.int64), np.zeros((n_cuts, n_cuts), np.int64)
         # If nothing may be lost, all cuts that lose records together exclude each other: no rows are listed.
         self._rows = np.zeros((n_cuts, n_cuts, LISTED if limit else 0), np.int32)
@@ -153,7 +153,7 @@ class ThresholdSearch:
         """Start at the root of the tree."""
         n_cuts = int(self.first[-1])
         states = np.full(n_cuts, OPEN, np.int8)
-        self.open = [CutNode(states, self.places, self.counts, None, None, Conflicts.none(n_cuts), 0)]
+        self.open = [CutNode(states, self.places, self.counts, None, None, Conflicts.empty(n_cuts), 0)]
 
     def step(self, threshold: int) -> int:
         """Decide about one cut of the last open node; return the threshold, lower if a better set was found."""
@@ -176,13 +176,13 @@ class ThresholdSearch:
             grown = head is None
             if head is None:
                 head = self._under_head(places, counts, states)
-                cost = head.kept + self.n * head.gone  # without the tail
-                if head.gone <= max_lost and cost < threshold:
+                cost = head.kept_discernibility + self.n * head.n_lost  # without the tail
+                if head.n_lost <= max_lost and cost < threshold:
                     threshold = min(threshold, self.offer(states == IN, cost))
-            if head.gone > max_lost:
+            if head.n_lost > max_lost:
                 return threshold
             tail = states == OPEN
-            leave = tail & ((head.splits == 0) | (head.gone + head.lost > max_lost))
+            leave = tail & ((head.splits == 0) | (head.n_lost + head.lost > max_lost))
             if leave.any():
                 states[leave] = OUT
                 added = None
@@ -196,11 +196,11 @@ class ThresholdSearch:
             among = np.flatnonzero(tail)
             if grown:
                 conflicts = self._conflicts(places, counts, states, among, head, conflicts.excludes, max_lost)
-            lists = conflicts.place, conflicts.starts, conflicts.listed
+            lists = conflicts.tail_index, conflicts.starts, conflicts.listed
             prices = price * conflicts.sizes
             budget, left = prices.copy(), np.zeros_like(costs)
             paid = int(pay_conflicts(among, conflicts.excludes, costs, *lists, budget, left))
-            bound = base + price * head.gone + paid
+            bound = base + price * head.n_lost + paid
             if bound >= threshold:
                 return threshold
             beyond, whole = gains_of_cuts(
@@ -284,10 +284,10 @@ class ThresholdSearch:
         """Return the conflicts under a head whose rows were just grouped, and the exclusions known before."""
         pair_losses(
             places, counts, *self._of_head[1:], head.n_classes, states, self.first, self.k, self._sizes, self._local,
-            self._there, self._grid, head.lost, self._pairs, self._rows, self._n_listed,
+            self._positions, self._grid, head.lost, self._pairs, self._rows, self._n_listed,
         )  # fmt: skip
-        excludes = excludes | (head.gone + self._pairs > max_lost)
+        excludes = excludes | (head.n_lost + self._pairs > max_lost)
         np.fill_diagonal(excludes, False)
         if not self._rows.shape[2]:
-            return replace(Conflicts.none(len(states)), excludes=excludes)
+            return replace(Conflicts.empty(len(states)), excludes=excludes)
         return Conflicts(excludes, *pack_lists(tail, excludes, self._rows, self._n_listed, counts, self._renumbered))

@@ -1,4 +1,4 @@
-"""What the cuts of a node of ``threshold.py`` lose: single cuts of the tail, and every two of them."""
+"""The records lost by cuts at a node of ``threshold.py``: by each cut of the tail, and by each pair of cuts."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def single_losses(
             n_lost += total
             continue
         kept_discernibility += total * total
+        # Records of the class at each place of the column, then a sweep over its cuts with prefix sums.
         for j in open_columns:
             low = places[order[starts[c]], j]
             high = low

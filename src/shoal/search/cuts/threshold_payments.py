@@ -1,4 +1,4 @@
-"""What it costs at the least to leave out one of every two cuts that lose records together, or to lose the records.
+"""A lower bound on the cost of conflicts: of two cuts that lose records together, one is left out or the records go.
 
 A set of cuts either leaves out one of two cuts, or it loses every row that both together lose. What leaving out a cut
 costs, and what losing a row costs, is shared out among such triples of two cuts and a row: each is paid an amount, and
@@ -30,7 +30,7 @@ TOLL = 4  # times what leaving out a cut alone adds: the most that it takes of w
 def pack_lists(
     tail: Longs, excludes: Excludes, rows: ListedRows, n_listed: Longs, counts: Longs, number: Longs
 ) -> tuple[Longs, Longs, Longs, Longs]:
-    """Return the rows of all pairs of the tail that do not exclude each other in one list, numbered anew.
+    """Return the rows of all pairs of the tail that do not exclude each other in one list, renumbered.
 
     The cuts' places in the list of pairs; where in the list each pair starts; the list; the records of its rows.
     ``number`` is -1 everywhere before and after.
@@ -73,7 +73,7 @@ def pay_conflicts(
     budget: Longs,
     left: Longs,
 ) -> int:
-    """Return what it costs at the least to leave out one of every two cuts, or to lose their rows.
+    """Return a lower bound on the cost of leaving out one cut of each conflicting pair, or losing their rows.
 
     ``left`` is what remains of each cut's cost, ``budget`` what it costs to lose each row, and what remains of that.
     Expensive pairs are paid first.

@@ -116,7 +116,7 @@ def costs_of_cuts(states: States, first: Longs, squares: Longs, runs: Longs, cos
 
 @compiled_within
 def least_beyond(square: Longs, decided: States, paid: Longs, toll: Longs, cheapest: Longs) -> int:
-    """Return what the cuts of a column cost at the least beyond what they have paid.
+    """Return a lower bound on the cost of a column's cuts beyond their payments.
 
     Cuts that are left out cost their runs, and have paid. Others pay their toll. Those that are decided are out or in.
     ``cheapest[b]`` is room for what the cuts before b cost, if b stays.

@@ -46,7 +46,7 @@ def top_down(problem: Problem) -> Recoding:
     axis = choices.axis
     labels = None if problem.label is None else Labels(problem.table.sensitive[problem.label], axis)
     chosen: Chosen = np.zeros(axis.n_values, np.bool_)
-    evaluated = choices.seen(chosen)
+    evaluated = choices.evaluated(chosen)
     if not evaluated.feasible:
         raise problem.infeasible() if problem.monotone else _no_beginning(problem)
     steps = [s for j, d in enumerate(axis.domains) for s in _steps(d, j, problem.cells[j], 0, d.n_values - 1)]
@@ -55,7 +55,7 @@ def top_down(problem: Problem) -> Recoding:
         for step in tuple(steps):
             finer = chosen.copy()
             finer[axis.listed[step.column][np.array(step.starts) - 1]] = True
-            after = choices.seen(finer)
+            after = choices.evaluated(finer)
             if not after.feasible:
                 if problem.monotone and problem.suppresses_least:  # stars that stay may pass once there are more
                     steps.remove(step)
@@ -140,7 +140,7 @@ def _anonymity(evaluated: EvaluatedChoice) -> int:
 
 
 def _no_beginning(problem: Problem) -> InfeasibleError:
-    """Return the error; if failing at the top proves nothing about the cuts below, it reports only what was seen."""
+    """Return the error; if failing at the top proves nothing about the cuts below, it claims no more than that."""
     return InfeasibleError(
         f"algorithm 'top_down' found no release with at most {problem.limit} of {problem.table.n_records} records "
         "suppressed: it begins with every column at its top, and there the requirements fail",

@@ -145,6 +145,7 @@ def add_to_cells(
         number = counts[first : first + block]
         for i in range(rows.shape[0]):
             cells[i] = 0
+        # The cell of a row is a sum: each group of columns adds a term that is looked up by its bits in the key.
         for p in range(words.shape[0]):
             w, at, wide = words[p], shifts[p], masks[p]
             column_terms = terms[starts[p] :]

@@ -41,7 +41,7 @@ def datafly(problem: Problem) -> Recoding:
 
 
 def _past_the_answer(problem: Problem) -> InfeasibleError:
-    """Return the error; if failing at the top proves nothing about the nodes below, it reports only what was seen."""
+    """Return the error; if failing at the top proves nothing about the nodes below, it claims no more than that."""
     return InfeasibleError(
         f"algorithm 'datafly' found no release with at most {problem.limit} of {problem.table.n_records} records "
         f"suppressed: it reached the highest levels and does not backtrack",

@@ -84,7 +84,7 @@ def _most_parts(problem: Problem) -> int:
 
 @dataclass(eq=False)
 class Branch:
-    """The search of one box: the best solution it knows, and what it has done."""
+    """The state of the search of one box."""
 
     best: Best
     left_out: float = math.inf  # the least bound of the boxes that reach the threshold
@@ -100,14 +100,14 @@ class DeepSearch:
             raise TypeError("deep search needs a loss of cells")
         self.problem, self.best, self.report = problem, best, report
         self.objective = problem.objective
-        self.least = problem.least_class_size
+        self.min_class_size = problem.least_class_size
         self.most_lost = min(problem.limit, problem.n_records - 1)
         ground = problem.rollup.at(problem.lattice.ground)
         self._leaves = np.ascontiguousarray(ground.codes.T)  # [column, row]  codes at level 0
         self._counts = ground.counts.astype(np.int32)
         self._extra = self.objective.suppressed_extra()
         self._parts: dict[tuple[int, int, int], tuple[NDArray[np.int32], int]] = {}
-        self._turn = threading.Lock()  # to evaluate nodes, which changes the problem's caches
+        self._evaluation_lock = threading.Lock()  # to evaluate nodes, which changes the problem's caches
         self._stopped = False
 
     def close(self, low: Node, threshold: float) -> float | None:
@@ -138,8 +138,8 @@ class DeepSearch:
         trunk.left_out = min(trunk.left_out, branch.left_out)
         trunk.n_split += branch.n_split
         trunk.in_time &= branch.in_time
-        if branch.best.seen is not None:
-            trunk.best.offer(branch.best.value, branch.best.seen)
+        if branch.best.evaluation is not None:
+            trunk.best.offer(branch.best.value, branch.best.evaluation)
 
     def _top(self, low: list[int]) -> SplitBox | None:
         """Return the box up to the top of the lattice; None if it contains no solution."""
@@ -199,7 +199,7 @@ class DeepSearch:
         value = sum(column_costs[level] for column_costs, level in zip(box.costs, box.high, strict=True))
         node = tuple(box.high)
         if not branch.best.excludes(value, node):
-            with self._turn:
+            with self._evaluation_lock:
                 evaluation = self.problem.evaluate(node)
                 if evaluation.feasible:
                     branch.best.offer(self.objective.value(evaluation), evaluation)
@@ -213,7 +213,7 @@ class DeepSearch:
 
     def _split(self, box: SplitBox, j: int, part: NDArray[np.int32], n_parts: int, high: list[int]) -> SplitBox | None:
         """Split the classes of a box by a column; ``high`` is then its highest node."""
-        grouping = (self._counts, box.class_of, box.n_classes, part, n_parts, self.least)
+        grouping = (self._counts, box.class_of, box.n_classes, part, n_parts, self.min_class_size)
         lost, sizes = split_sizes(self._leaves[j], *grouping)
         if box.n_lost + lost > self.most_lost:
             return None

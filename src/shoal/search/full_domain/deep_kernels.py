@@ -23,10 +23,12 @@ def split_sizes(
     A row is ``counts`` records of one leaf and one class; class ``n_classes`` holds the rows that are already lost. The
     size of a part is at ``[class * n_parts + part]``.
     """
-    wide = np.uint64(n_parts)  # unsigned indices need no check for negative ones
+    # Count the records of each (class, part). Unsigned indices need no check for negative ones.
+    wide = np.uint64(n_parts)
     sizes = np.zeros((n_classes + 1) * n_parts, np.int32)
     for row in range(class_of.shape[0]):
         sizes[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[row]])] += counts[row]
+    # Parts of classes that are not yet lost, but too small themselves.
     lost = 0
     for i in range(n_classes * n_parts):
         lost += sizes[i] if sizes[i] < min_records else 0
@@ -52,6 +54,7 @@ def split_classes(
     ``leaves[column, row]``. Lost rows come into the class after the last. What suppressing the newly lost ones costs,
     ``extra[column, level, leaf]`` per record, is added to ``sums[column, level]``.
     """
+    # Number the parts that are large enough; all others become the lost class n.
     number = np.empty(sizes.shape[0], np.int32)
     n = 0
     for i in range(n_classes * n_parts):
@@ -61,6 +64,7 @@ def split_classes(
         if i >= n_classes * n_parts or sizes[i] < min_records:
             number[i] = n
     wide = np.uint64(n_parts)
+    # Renumber the rows, and charge the cost of those that were not lost before.
     out = np.empty(class_of.shape[0], np.int32)
     for row in range(class_of.shape[0]):
         target = number[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[column, row]])]

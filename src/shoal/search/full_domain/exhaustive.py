@@ -8,14 +8,14 @@ Costs  one grouping per node.
 from __future__ import annotations
 
 from shoal.recoding import Recoding
-from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
+from shoal.search.full_domain.prefetch import Prefetcher
 from shoal.search.problem import Problem
 
 
 def exhaustive(problem: Problem) -> Recoding:
     """Evaluate every node of the lattice."""
-    best, ahead = Best(), LooksAhead(problem)
+    best, ahead = Best(), Prefetcher(problem)
     ahead.expect(problem.lattice)
     for i, node in enumerate(problem.lattice):
         if problem.out_of_time:
@@ -24,13 +24,13 @@ def exhaustive(problem: Problem) -> Recoding:
         if evaluation.feasible:
             best.offer(value, evaluation)
         problem.progress("looking at every node", (i + 1) / problem.lattice.n_nodes)
-    if best.seen is None:
+    if best.evaluation is None:
         raise problem.infeasible()
-    return problem.best_node(best.seen, "exhaustive", proved=True)
+    return problem.best_node(best.evaluation, "exhaustive", proved=True)
 
 
 def _unproved(problem: Problem, best: Best) -> Recoding:
     """Return the best node so far; for unvisited nodes, only the cost of their levels is known."""
-    if best.seen is None:
+    if best.evaluation is None:
         raise problem.unfinished()
-    return problem.best_node(best.seen, "exhaustive", proved=False, bound=problem.cost_of_ground)
+    return problem.best_node(best.evaluation, "exhaustive", proved=False, bound=problem.cost_of_ground)

@@ -36,7 +36,7 @@ def flash(problem: Problem) -> Recoding:
         looks.look_for_better(tags.satisfying)
     except OutOfTimeError:
         return looks.so_far()
-    return looks.answer(looks.best.seen, proved=True)
+    return looks.answer(looks.best.evaluation, proved=True)
 
 
 class _Traversal:
@@ -46,24 +46,24 @@ class _Traversal:
         self.order = _order(problem)
         position = np.empty(len(self.order), np.int64)
         position[self.order] = np.arange(len(self.order))
-        self.place = position.reshape(self.lattice.shape)  # of each node in the order
+        self.position = position.reshape(self.lattice.shape)  # of each node in the order
 
     def run(self) -> None:
         """Search a path upwards from every untagged node; failing nodes start further paths."""
-        flat_tags = self.tags.known.ravel()  # the same memory
+        flat_tags = self.tags.state.ravel()  # the same memory
         for flat in self.order.tolist():
-            starts = [] if flat_tags[flat] else [(0, node_at(flat, self.place.shape))]
+            starts = [] if flat_tags[flat] else [(0, node_at(flat, self.position.shape))]
             while starts:
                 _, node = heapq.heappop(starts)
-                if not self.tags.known[node]:
+                if not self.tags.state[node]:
                     for failed in self._halved(self._path(node)):
                         for up in self._open_above(failed):
-                            heapq.heappush(starts, (int(self.place[up]), up))
+                            heapq.heappush(starts, (int(self.position[up]), up))
 
     def _open_above(self, node: Node) -> list[Node]:
         """Return the successors without a tag, in order."""
-        open_ones = [up for up in self.lattice.successors(node) if not self.tags.known[up]]
-        return sorted(open_ones, key=lambda up: int(self.place[up]))
+        open_ones = [up for up in self.lattice.successors(node) if not self.tags.state[up]]
+        return sorted(open_ones, key=lambda up: int(self.position[up]))
 
     def _path(self, node: Node) -> list[Node]:
         """Return the path upwards through the first untagged successor, as long as there is one."""

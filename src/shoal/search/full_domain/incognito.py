@@ -35,7 +35,7 @@ def incognito(problem: Problem) -> Recoding:
         looks.look_for_better(_within_limit(looks))
     except OutOfTimeError:
         return looks.so_far()
-    return looks.answer(looks.best.seen, proved=True)
+    return looks.answer(looks.best.evaluation, proved=True)
 
 
 def satisfying(problem: Problem) -> list[Node]:

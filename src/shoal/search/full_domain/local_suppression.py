@@ -101,7 +101,7 @@ def _better_neighbour(problem: Problem, best: SuppressedNode, visited: set[Node]
 
 
 def _looks(problem: Problem, nodes: list[Node], visited: set[Node]) -> Iterator[SuppressedNode]:
-    """Suppress the cells at each node, on both cores; a node is seen when it is asked for."""
+    """Suppress the cells at each node, on both cores; a node counts as visited when it is requested."""
     for look, reports in done_ahead(partial(_look, problem), nodes):
         visited.add(look.node)
         for step, share in reports:
@@ -111,7 +111,7 @@ def _looks(problem: Problem, nodes: list[Node], visited: set[Node]) -> Iterator[
 
 
 def _look(problem: Problem, node: Node) -> tuple[SuppressedNode, list[tuple[str, float]]]:
-    """Suppress the cells at a node; return also its progress, to be told when somebody asks for the node."""
+    """Suppress the cells at a node; return also its progress reports, for when the node is requested."""
     reports: list[tuple[str, float]] = []
 
     def noted(step: str, share: float) -> None:

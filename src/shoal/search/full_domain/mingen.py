@@ -14,14 +14,14 @@ searches: the lowest node, then the smallest levels.
 from __future__ import annotations
 
 from shoal.recoding import Recoding
-from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
+from shoal.search.full_domain.prefetch import Prefetcher
 from shoal.search.problem import Problem
 
 
 def mingen(problem: Problem) -> Recoding:
     """Run steps 1 and 2 of the paper."""
-    best, ahead = Best(), LooksAhead(problem)
+    best, ahead = Best(), Prefetcher(problem)
     ahead.expect(problem.lattice)
     distortions: list[float] = []  # of the generalizations that satisfy
     finished = True
@@ -36,10 +36,10 @@ def mingen(problem: Problem) -> Recoding:
         if i == 0 and evaluation.feasible and not evaluation.n_suppressed:
             return problem.recoding(evaluation, "mingen", proved=True, claim="the table satisfies as it is")
         problem.progress("making every generalization", (i + 1) / problem.lattice.n_nodes)
-    if best.seen is None:
+    if best.evaluation is None:
         raise problem.infeasible() if finished else problem.unfinished()
     if not finished:
-        return problem.best_node(best.seen, "mingen", proved=False, bound=problem.cost_of_ground)
+        return problem.best_node(best.evaluation, "mingen", proved=False, bound=problem.cost_of_ground)
     minimal = sum(distortion <= best.value + best.slack for distortion in distortions)
     claim = f"{len(distortions)} generalizations satisfy the policy, {minimal} of them with this smallest distortion"
-    return problem.best_node(best.seen, "mingen", proved=True, claim=claim)
+    return problem.best_node(best.evaluation, "mingen", proved=True, claim=claim)

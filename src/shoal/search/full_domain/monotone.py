@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.recoding import FullDomain
-from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.lattice import Node
+from shoal.search.full_domain.prefetch import Prefetcher
 from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
 
 Nodes = NDArray[np.bool_]  # one cell per node of the lattice
 
-MOST_NODES = 1 << 24  # each needs a byte and a cost in memory, and evaluating all would take an hour
+MOST_NODES = 1 << 24  # a byte and a cost each in memory; evaluating all would take an hour
 MOST_COLUMNS = 64  # of a NumPy array
 
 
@@ -39,10 +39,10 @@ class Looks:
         self._satisfies: dict[Node, bool] = {}
         self._costs: dict[Node, float] = {}  # costs of the feasible nodes
         self._above: list[tuple[Node, float]] = []  # lower bound on the cost of every node above
-        self._ahead = LooksAhead(problem)
+        self._ahead = Prefetcher(problem)
 
     def expect(self, nodes: Iterable[Node]) -> None:
-        """Name nodes that will probably be looked at next, in this order: they are evaluated on both cores."""
+        """Set the nodes to evaluate in advance on both cores, in this order."""
         self._ahead.expect(nodes, lambda node: node not in self._satisfies)
 
     def satisfies(self, node: Node) -> bool:
@@ -75,7 +75,7 @@ class Looks:
         for node in nodes:
             if self.feasible(node) and not best.excludes(self._costs[node], node):
                 best.offer(self._costs[node], self.again(node))
-        return best.seen
+        return best.evaluation
 
     def look_for_better(self, satisfying: Nodes) -> None:
         """Evaluate the nodes known to satisfy only by pruning, unless their lower bound is too high.
@@ -113,9 +113,11 @@ class Looks:
 
     def so_far(self) -> FullDomain:
         """Return the best visited node when time runs out; for the others only the bottom node's cost is known."""
-        if self.best.seen is None:
+        if self.best.evaluation is None:
             raise self.problem.unfinished()
-        return self.problem.best_node(self.best.seen, self.algorithm, proved=False, bound=self.problem.cost_of_ground)
+        return self.problem.best_node(
+            self.best.evaluation, self.algorithm, proved=False, bound=self.problem.cost_of_ground
+        )
 
 
 class Tags:
@@ -125,23 +127,23 @@ class Tags:
         lattice = looks.problem.lattice
         require_room(looks, lattice.n_nodes)
         self.looks = looks
-        self.known = np.zeros(lattice.shape, np.int8)
+        self.state = np.zeros(lattice.shape, np.int8)
         self._n_known = 0
 
     def check(self, node: Node) -> bool:
         """Evaluate an untagged node and tag all nodes that it decides: the predictive tagging of Flash and OLA."""
-        if not self.known[node]:
+        if not self.state[node]:
             satisfies = self.looks.satisfies(node)
-            decided = self.known[from_node_up(node) if satisfies else from_node_down(node)]
+            decided = self.state[from_node_up(node) if satisfies else from_node_down(node)]
             self._n_known += int((decided == 0).sum())
             decided[...] = 1 if satisfies else -1
-            self.looks.problem.progress("tagging nodes", self._n_known / self.known.size)
-        return bool(self.known[node] > 0)
+            self.looks.problem.progress("tagging nodes", self._n_known / self.state.size)
+        return bool(self.state[node] > 0)
 
     @property
     def satisfying(self) -> Nodes:
         """Return the nodes tagged as satisfying."""
-        return np.asarray(self.known > 0)
+        return np.asarray(self.state > 0)
 
     def minimal(self) -> list[Node]:
         """Return the satisfying nodes that have no satisfying node below them."""

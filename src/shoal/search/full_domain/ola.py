@@ -47,7 +47,7 @@ def minimal(looks: Looks) -> list[Node]:
 
 def _bisect(tags: Tags, low: Node, high: Node) -> None:
     """Tag all nodes from ``low`` to ``high``; the highest satisfies."""
-    if tags.known[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))].all():
+    if tags.state[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))].all():
         return
     height = sum(high) - sum(low)
     if height == 1:

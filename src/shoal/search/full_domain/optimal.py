@@ -57,9 +57,9 @@ def optimal(problem: Problem) -> Recoding:
     for node in problem.hints:
         search.look(node)
     bound = search.close()
-    if search.best.seen is None:
+    if search.best.evaluation is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
-    return problem.best_node(search.best.seen, "optimal", proved=bound is None, bound=bound)
+    return problem.best_node(search.best.evaluation, "optimal", proved=bound is None, bound=bound)
 
 
 class Look(NamedTuple):
@@ -125,7 +125,7 @@ class _BranchAndBound:
                 continue
             if self.problem.out_of_time:
                 return min(box.bound, self.best.value)
-            if len(self.looks) >= SHALLOW and self.best.seen is not None and can_search_deep(self.problem):
+            if len(self.looks) >= SHALLOW and self.best.evaluation is not None and can_search_deep(self.problem):
                 return self._close_deep(box.bound)
             n_split += 1
             if n_split % DIVE == 0:
@@ -217,8 +217,8 @@ class _BranchAndBound:
         return tuple(levels)
 
     def _report(self, bound: float) -> None:
-        displayed = self.problem.objective.shown
-        if self.best.seen is None:
+        displayed = self.problem.objective.published_figure
+        if self.best.evaluation is None:
             self.problem.progress("looking for an answer", 0)
         else:
             lower, best = displayed(bound), displayed(self.best.value)

@@ -153,7 +153,7 @@ class Rollup:
         self._room = max(1 << 26, 8 * table.n_classes) if room is None else room
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
-        self.steps = Steps.of(hierarchies)
+        self.steps = Steps.from_hierarchies(hierarchies)
         self.layout = KeyLayout(self.steps.n_labels.max(axis=1).tolist())
         # Columns with many values come first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
@@ -209,7 +209,7 @@ class Rollup:
     def _finest(self, table: NodeTable, node: Node) -> Node:
         """Return the finest node between a table and a node whose combinations of labels can be counted one by one."""
         max_combinations, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
-        cells = self.steps.most(np.array(node))
+        cells = self.steps.max_classes(np.array(node))
         while True:
             finer = [
                 (cells // n_labels[j][level] * n_labels[j][level - 1], j)
@@ -264,7 +264,7 @@ class Rollup:
         return nearest_table
 
     def _cached(self, node: Node) -> NodeTable | None:
-        """Return the table of a node if it is cached, which is then the last that was used."""
+        """Return the table of a node if it is cached, and mark it as most recently used."""
         table = self._tables.pop(node, None)
         if table is None and self._trunk is not None:
             table = self._trunk._tables.get(node)
@@ -300,7 +300,7 @@ class Rollup:
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         layout, steps, with_classes = self.layout, self.steps, self._with_classes
-        if len(counts) > HUGE and steps.most(to_levels) <= DENSE * len(counts):
+        if len(counts) > HUGE and steps.max_classes(to_levels) <= DENSE * len(counts):
             every = np.arange(len(from_levels))
             n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (from_levels, to_levels))
             cells = cells_of_node(layout, steps.codes, steps.offsets[every, from_levels, to_levels], n_here, n_there)
@@ -326,7 +326,7 @@ class Rollup:
     ) -> tuple[NDArray[np.uint64], Counts, ClassOf]:
         """Recode and group rows whose keys are one word, with one hash table."""
         layout, steps = self.layout, self.steps
-        max_groups = len(counts) if len(counts) <= HUGE else steps.most(to_levels)
+        max_groups = len(counts) if len(counts) <= HUGE else steps.max_classes(to_levels)
         return derive_node(
             *(keys[:, 0], counts, from_levels, to_levels, layout.shifts, layout.masks),
             *(steps.n_labels, steps.offsets, steps.codes, with_classes, max_groups),
@@ -357,7 +357,7 @@ class Steps(NamedTuple):
     n_labels: NDArray[np.int64]  # [column, level]
 
     @classmethod
-    def of(cls, hierarchies: tuple[Hierarchy, ...]) -> Steps:
+    def from_hierarchies(cls, hierarchies: tuple[Hierarchy, ...]) -> Steps:
         """Compute the steps once for all nodes."""
         n_levels = max(h.n_levels for h in hierarchies)
         offsets = np.zeros((len(hierarchies), n_levels, n_levels), np.int64)
@@ -373,6 +373,6 @@ class Steps(NamedTuple):
                 end += steps.size
         return cls(np.concatenate(codes), offsets, n_labels)
 
-    def most(self, levels: Levels) -> int:
+    def max_classes(self, levels: Levels) -> int:
         """Return an upper bound on the number of classes at these levels."""
         return math.prod(self.n_labels[np.arange(len(levels)), levels].tolist())

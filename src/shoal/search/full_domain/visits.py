@@ -1,4 +1,4 @@
-"""The nodes that a search evaluated, kept for people who want to look at them.
+"""The nodes that a search evaluated, recorded for charts.
 
 A node that satisfies the policy is described as it would be released, with its failing records suppressed; any other as
 it stands, with nothing suppressed, because it cannot be released at all.
@@ -16,7 +16,7 @@ from shoal.search.full_domain.lattice import Node
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem
 
-MAX_VISITS = 2_000  # nodes that are kept: more cannot be told apart in a picture
+MAX_VISITS = 2_000  # nodes recorded: a picture cannot distinguish more
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Visit:
     barren: bool  # whether the evaluation proves that neither this node nor any below it is feasible
     suppressed: int  # records that must be suppressed there
     risk: float  # one in the smallest class
-    loss: float  # the objective, as it is shown
+    loss: float  # the objective as published
 
 
 class Visits:
@@ -63,7 +63,7 @@ def _described(problem: Problem, evaluation: Evaluation) -> Visit:
     final_evaluation = replace(
         evaluation, failing=failing, n_suppressed=evaluation.n_suppressed if evaluation.feasible else 0
     )
-    loss = float(problem.objective.shown(problem.objective.value(final_evaluation)))
+    loss = float(problem.objective.published_figure(problem.objective.value(final_evaluation)))
     return Visit(
         evaluation.node,
         evaluation.feasible,

@@ -94,7 +94,7 @@ class _ReleasedCells:
             lambda: self._labels.merged(self._class_of(classes), len(classes.counts)),
         )
         # The exact sum of floats: a sum of many squares can need more digits than a float has.
-        total = math.fsum([*loss.kept(as_loss_sees).tolist(), loss.suppressed * n_suppressed])
+        total = math.fsum([*loss.kept_sums(as_loss_sees).tolist(), loss.suppressed * n_suppressed])
         return loss.published(total, n_suppressed)
 
     @cached_property
@@ -107,7 +107,7 @@ class _ReleasedCells:
     def _equal(self) -> _KeptClasses:
         """Parts released as the same values."""
         tuple_of, firsts = self.parts.tuples
-        counts = sum_by_class(self.parts.kept, tuple_of, len(firsts))
+        counts = sum_by_class(self.parts.kept_counts, tuple_of, len(firsts))
         nonempty = counts > 0
         return _KeptClasses(
             self.parts.codes[firsts[nonempty]], counts[nonempty], np.where(nonempty, np.cumsum(nonempty) - 1, -1)

@@ -39,18 +39,18 @@ class CutCost:
         self.n = problem.table.n_records
         self.domains = domains
         self._vocabularies = [Vocabulary(d.hierarchy, cells) for d, cells in zip(domains, problem.cells, strict=True)]
-        self._known: dict[tuple[int, IntervalEnds, bool], float] = {}
+        self._price_cache: dict[tuple[int, IntervalEnds, bool], float] = {}
 
     @property
     def sees_classes_only(self) -> bool:
         """Whether the loss depends on classes only, so that narrower cells gain nothing."""
         return False
 
-    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return [class, sum] that a kept class adds, or a lower bound if it and its intervals may still grow."""
         raise NotImplementedError
 
-    def gone(self, counts: Counts) -> Floats:
+    def suppressed_sums(self, counts: Counts) -> Floats:
         """Return [class, sum] that a suppressed class adds."""
         raise NotImplementedError
 
@@ -69,16 +69,16 @@ class CutCost:
 
     def _price(self, j: int, interval: IntervalEnds, lower_bound: bool) -> float:
         key = (j, interval, lower_bound)
-        if key not in self._known:
-            self._known[key] = self._least(j, interval) if lower_bound else self._exact(j, interval)
-        return self._known[key]
+        if key not in self._price_cache:
+            self._price_cache[key] = self._lowest_price(j, interval) if lower_bound else self._exact(j, interval)
+        return self._price_cache[key]
 
     def _exact(self, j: int, interval: IntervalEnds) -> float:
         vocabulary = self._vocabularies[j]
         value = vocabulary.taken([vocabulary.of(self.domains[j].leaves(*interval))])
         return float(cell_prices(type(self.problem.objective), self.problem.table, j, value)[0])
 
-    def _least(self, j: int, interval: IntervalEnds) -> float:
+    def _lowest_price(self, j: int, interval: IntervalEnds) -> float:
         """Return the smallest price of any interval that contains this one.
 
         Levels and record counts only grow with the interval. Shares and sizes need not: an interval with the values of
@@ -105,7 +105,7 @@ class ClassCost(CutCost):
         """Whether the cells have no price."""
         return self.loss.measure is None
 
-    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the cost that the loss gives each class."""
 
         def prices() -> Floats:
@@ -116,9 +116,9 @@ class ClassCost(CutCost):
                 raise ValueError("the classes were counted without their labels")
             return classes.labels
 
-        return self.loss.kept(LossClasses(classes.counts, prices, labels), lower_bound=lower_bound)[:, None]
+        return self.loss.kept_sums(LossClasses(classes.counts, prices, labels), lower_bound=lower_bound)[:, None]
 
-    def gone(self, counts: Counts) -> Floats:
+    def suppressed_sums(self, counts: Counts) -> Floats:
         """Return the same cost for every suppressed record."""
         return np.asarray(self.loss.suppressed * counts)[:, None]
 
@@ -138,15 +138,15 @@ class LinearCost(CutCost):
         super().__init__(problem, domains)
         self.loss = loss
         self.weights = loss.scaled(np.ones((len(domains), 1)))[:, 0]
-        self.own = float(self.weights @ loss.own)
+        self.own_prices = float(self.weights @ loss.own_prices)
         self.suppressed = 0.0 if loss.mean_of_kept else loss.suppressed * float(self.weights.sum())
 
-    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the weighted cost of the cells."""
         class_prices = sum(w * self.prices(classes, j, lower_bound) for j, w in enumerate(self.weights))
         return np.asarray(classes.counts * class_prices)[:, None]
 
-    def gone(self, counts: Counts) -> Floats:
+    def suppressed_sums(self, counts: Counts) -> Floats:
         """Return the cost of all cells at the price of a suppressed one."""
         return np.asarray(counts * self.suppressed)[:, None]
 
@@ -154,7 +154,7 @@ class LinearCost(CutCost):
         """Return the sum minus the values' own price, or the mean over the kept cells."""
         if self.loss.mean_of_kept:
             return np.asarray(sums[:, 0] / np.maximum(1, self.n - n_gone))
-        return sums[:, 0] - self.own
+        return sums[:, 0] - self.own_prices
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
         """Return the bound; if suppression is free, it assumes that suppressible records are all at the top."""
@@ -181,20 +181,20 @@ class ColumnCost(CutCost):
         super().__init__(problem, domains)
         self.loss = loss
 
-    def kept(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: IntervalClasses, *, lower_bound: bool = False) -> Floats:
         """Return the cost of the cells by column."""
         return np.column_stack(
             [classes.counts * self.prices(classes, j, lower_bound) for j in range(len(self.domains))]
         )
 
-    def gone(self, counts: Counts) -> Floats:
+    def suppressed_sums(self, counts: Counts) -> Floats:
         """Return the cost of every cell at the price of a suppressed one."""
         return np.repeat((self.loss.suppressed * counts)[:, None], len(self.domains), axis=1)
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
         """Return the figure that the loss computes from the columns' sums."""
-        scaled = self.loss.scaled(sums.T - self.loss.own[:, None])
-        return np.array([self.loss.shown(value) for value in scaled.sum(axis=0)])
+        scaled = self.loss.scaled(sums.T - self.loss.own_prices[:, None])
+        return np.array([self.loss.published_figure(value) for value in scaled.sum(axis=0)])
 
 
 def cut_cost(problem: Problem, domains: Sequence[OrderedDomain]) -> CutCost:

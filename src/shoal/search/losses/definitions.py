@@ -59,7 +59,7 @@ class ArxLoss(CellLoss):
         minimum = self.n / np.array([[h.domain] for h in self.table.hierarchies])
         return minimum, np.where(minimum < self.n, self.n - minimum, np.inf)
 
-    def shown(self, value: float) -> float:
+    def published_figure(self, value: float) -> float:
         """Return Π(1 + L)^w − 1 with weights that sum to 1; with equal weights, the geometric mean."""
         return float(np.expm1(value))
 
@@ -89,7 +89,7 @@ class ArxLoss(CellLoss):
         """
         mean = self.mean_at_least(total)
         smallest = float(self.shares[self.shares > 0].min())
-        return self.shown(smallest * math.log1p(mean / smallest) if mean <= smallest else mean * math.log(2))
+        return self.published_figure(smallest * math.log1p(mean / smallest) if mean <= smallest else mean * math.log(2))
 
 
 class PrecisionLoss(CellLoss):
@@ -116,7 +116,9 @@ class _WeightedSum(CellLoss):
     def at_least(self, total: float) -> float:
         """Return the bound, multiplied by the sum of all weights because the slopes are weights that sum to 1."""
         weights = self.weights[:, 0]
-        return (total / self.n if self.mean_of_kept else total) * float(weights.sum()) - float(weights @ self.own)
+        return (total / self.n if self.mean_of_kept else total) * float(weights.sum()) - float(
+            weights @ self.own_prices
+        )
 
 
 class HeightLoss(_WeightedSum):
@@ -167,7 +169,7 @@ class Discernibility(ClassLoss):
         super().__init__(problem)
         self.suppressed = float(self.n)
 
-    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return n_E²; a class that may still grow ends with at least k records."""
         counts = classes.counts.astype(np.float64)
         return np.asarray(counts * (np.maximum(counts, self.least_size) if lower_bound else counts))
@@ -183,7 +185,7 @@ class AverageClass(ClassLoss):
     C_AVG of LeFevre et al. is this figure divided by k.
     """
 
-    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return 1 for each class; merging never increases the number of classes."""
         return np.ones(len(classes.counts))
 
@@ -219,7 +221,7 @@ class Ambiguity(ClassLoss):
         """Return M, the number of values that a cell can stand for."""
         return measured
 
-    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return the product over columns of the values that the cells can stand for; merging only increases it."""
         return np.asarray(classes.counts * np.prod(classes.prices(), axis=0))
 
@@ -241,7 +243,7 @@ class ClassificationLoss(ClassLoss):
         if problem.label is None:
             raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
 
-    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return the records whose label is wrong; merging never decreases their number."""
         return (classes.counts - most_frequent_counts(classes.labels())).astype(np.float64)
 

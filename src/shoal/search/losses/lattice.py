@@ -5,7 +5,7 @@ A loss that is a sum over cells splits by column: the cost of the levels, plus w
 bounds every node below it. A loss of classes (``ClassLoss``) is bounded from both sides: below a node, classes can
 only split; above it, they can only merge. The losses themselves are in ``definitions.py``.
 
-Bounds compare in the loss's own unit, that of ``value``; ``shown`` turns it into the published figure.
+Bounds compare in the loss's own unit, that of ``value``; ``published_figure`` turns it into the published figure.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Loss:
         """Return a lower bound on the cost of every node above."""
         raise NotImplementedError
 
-    def shown(self, value: float) -> float:
+    def published_figure(self, value: float) -> float:
         """Return the published figure for a value."""
         return float(value)
 
@@ -87,7 +87,7 @@ class LevelCounts(NamedTuple):
     under: list[Counts]  # [level][code]  records of each label
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, leaves: Counts) -> LevelCounts:
+    def from_leaves(cls, hierarchy: Hierarchy, leaves: Counts) -> LevelCounts:
         """Count the records of each label on every level."""
         levels = zip(hierarchy.table.astype(np.int64), hierarchy.labels, strict=True)
         return cls(hierarchy, leaves, [sum_by_class(leaves, codes, len(labels)) for codes, labels in levels])
@@ -126,10 +126,11 @@ class CellLoss(Loss):
         self.n = problem.table.n_records
         self._layout, self._steps = problem.rollup.layout, problem.rollup.steps
         leaf_counts = problem.table.leaf_counts
-        self.own = np.array([self.own_price(counts) for counts in leaf_counts])
-        columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, leaf_counts, strict=True)))
+        self.own_prices = np.array([self.own_price(counts) for counts in leaf_counts])
+        columns = list(starmap(LevelCounts.from_leaves, zip(problem.table.hierarchies, leaf_counts, strict=True)))
         prices = [
-            self._cell_prices(column, own_price) for column, own_price in zip(columns, self.own.tolist(), strict=True)
+            self._cell_prices(column, own_price)
+            for column, own_price in zip(columns, self.own_prices.tolist(), strict=True)
         ]
         self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
@@ -172,11 +173,11 @@ class CellLoss(Loss):
         """Return the sum per column that ``scaled`` takes, from the cost of the kept cells."""
         if self.mean_of_kept:
             return np.asarray(kept_costs / max(1, self.n - n_suppressed))
-        return np.asarray(kept_costs + n_suppressed * self.suppressed - self.own)
+        return np.asarray(kept_costs + n_suppressed * self.suppressed - self.own_prices)
 
     def published(self, kept_costs: Floats, n_suppressed: int) -> float:
         """Return the published figure, from the cost of each column's kept cells."""
-        return self.shown(float(self.scaled(self.totals(kept_costs, n_suppressed)[:, None]).sum()))
+        return self.published_figure(float(self.scaled(self.totals(kept_costs, n_suppressed)[:, None]).sum()))
 
     def _cell_prices(self, column: LevelCounts, own_price: float) -> CellPrices:
         """Return the prices of a column's cells on each level."""
@@ -299,7 +300,7 @@ class ClassLoss(Loss):
 
     # Defined by a loss.
 
-    def kept(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         """Return what each class adds; ``lower_bound``: a lower bound if it may still merge with others or grow."""
         raise NotImplementedError
 
@@ -324,7 +325,7 @@ class ClassLoss(Loss):
 
     def value(self, evaluation: Evaluation) -> float:
         """Return the total of the kept classes and the suppressed records."""
-        class_costs = self.kept(self._classes(evaluation))
+        class_costs = self.kept_sums(self._classes(evaluation))
         if not evaluation.n_suppressed:
             return self.published(float(class_costs.sum()), 0)
         total = float(class_costs[~evaluation.failing].sum()) + self.suppressed * evaluation.n_suppressed
@@ -332,7 +333,7 @@ class ClassLoss(Loss):
 
     def above(self, evaluation: Evaluation) -> float:
         """Return a bound: classes only merge, and a suppressed record costs at least as much as a kept one."""
-        return self.published(float(self.kept(self._classes(evaluation), lower_bound=True).sum()), 0)
+        return self.published(float(self.kept_sums(self._classes(evaluation), lower_bound=True).sum()), 0)
 
     def floor(self) -> Floats:
         """Return zeros: nothing is known before the first evaluation."""
@@ -347,7 +348,10 @@ class ClassLoss(Loss):
     @cached_property
     def _columns(self) -> list[LevelCounts]:
         return list(
-            starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.table.leaf_counts, strict=True))
+            starmap(
+                LevelCounts.from_leaves,
+                zip(self._rollup.table.hierarchies, self._rollup.table.leaf_counts, strict=True),
+            )
         )
 
     def _classes(self, evaluation: Evaluation) -> LossClasses:

@@ -93,7 +93,7 @@ def test_ground_labels_that_join_leaves_are_one_tuple():
     problem = Problem(table, (KAnonymity(k=2),))
     metric = Metric(problem)
     assert metric.counts.tolist() == [1, 2]
-    assert Neighbours.of(metric, 2, 1).bound == 1.0
+    assert Neighbours.from_metric(metric, 2, 1).bound == 1.0
     for algorithm in ALGORITHMS:
         parts = SEARCHES[algorithm](problem).parts(table)
         assert len(np.unique(parts.codes)) == 1  # two records of 90+ cannot spare one

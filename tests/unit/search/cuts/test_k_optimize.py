@@ -64,10 +64,10 @@ def test_a_set_costs_what_its_recoding_does_however_cells_are_written(objective,
     rng = np.random.default_rng(0)
     for share in (0, 0.2, 0.4, 0.6):
         chosen = rng.random(choices.axis.n_values) < share
-        seen = choices.seen(chosen)
+        seen = choices.evaluated(chosen)
         if seen.feasible:
             assert seen.value == pytest.approx(cost(asked, recoding_of_cuts(asked, choices.axis.pieces(chosen), "any")))
-    assert choices.seen(np.zeros(choices.axis.n_values, np.bool_)).feasible
+    assert choices.evaluated(np.zeros(choices.axis.n_values, np.bool_)).feasible
 
 
 def test_out_of_time_it_gives_the_best_so_far_and_a_bound(monkeypatch):

@@ -48,9 +48,9 @@ def test_a_node_is_looked_at_once_and_a_second_look_is_not_counted():
 def test_a_verdict_tags_all_that_it_decides():
     tags = Tags(Looks(problem(), "flash"))
     assert tags.check((1,))
-    assert tags.known.tolist() == [0, 1, 1]
+    assert tags.state.tolist() == [0, 1, 1]
     assert not tags.check((0,))
-    assert tags.known.tolist() == [-1, 1, 1]
+    assert tags.state.tolist() == [-1, 1, 1]
     assert tags.minimal() == [(1,)]
     assert tags.looks.problem.n_evaluated == 2
 
@@ -61,7 +61,7 @@ def test_minimal_nodes_lie_above_no_other_in_any_column():
     tags = Tags(Looks(problem_of(Case((COLUMN, other), rows, (K,))), "ola"))
     for node in [(1, 1), (0, 2), (2, 0)]:
         tags.check(node)
-    assert tags.known.tolist() == [[-1, -1, 1], [-1, -1, 1], [1, 1, 1]]
+    assert tags.state.tolist() == [[-1, -1, 1], [-1, -1, 1], [1, 1, 1]]
     assert tags.minimal() == [(0, 2), (2, 0)]
 
 

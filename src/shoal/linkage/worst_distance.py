@@ -6,7 +6,7 @@ linkage", Information Fusion 26, 2015. Minimise Σ K_i so that C_θ(a_i, b_j) �
 K_i is 1 where record i is not found. No intruder who uses a distance of the family does better than the optimum.
 Finds  the optimum and a proof by HiGHS for some 120 records (up to ``MARGIN`` between distances); beyond, the best of a
        search from many starts, which is a lower bound on the risk. Constraints are added as they are broken.
-Departs from the papers where released records look the same: nobody tells them apart, so t of them count 1/t each.
+Departs from the papers for equal released records: t of them count 1/t each, as they cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EXACT = 120  # people up to whom an optimum is proved unless asked otherwise
 MARGIN = 1e-4  # a right record must be nearer by so much for the solver, whose tolerances are not much smaller
 HINGE = 1e-3  # the margin of the relaxation
 DRAWS, STEPS, ROUNDS = 100, 3000, 4  # random starts, steps of the local search, rounds of the relaxation
-SAMPLE = 150  # people in the relaxation: what it learns from them holds for others
+SAMPLE = 150  # people in the relaxation; the result generalizes to others
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class WorstCase:
     of: int  # people in both files
     plain: float  # found by the distance with equal weights
     correct: float  # found by the best distance; of t that look the same, 1/t
-    bound: float  # nobody finds more with a distance of the family and a margin of ``MARGIN``
+    bound: float  # upper bound for every distance of the family with a margin of ``MARGIN``
     proved: bool  # the bound is reached: this is the worst case, and not a lower bound on it
 
     @property
@@ -122,11 +122,11 @@ def worst_case(
         raise TypeError("side_by_side was given the truth")
     chosen = family_of(family, files.names)
     measured = distance_terms(files.columns, scale=scale, nulls=nulls, categories=categories)
-    problem = _ParameterProblem.of(*files.codes, files.owners, measured, chosen)
+    problem = _ParameterProblem.from_codes(*files.codes, files.owners, measured, chosen)
     search = _ParameterSearch(problem, np.random.default_rng(seed))
     if chosen.of_mean is not None:
         # The best weights of columns alone are found sooner, and are a good start.
-        simpler = _ParameterProblem.of(*files.codes, files.owners, measured, family_of("mean", files.names))
+        simpler = _ParameterProblem.from_codes(*files.codes, files.owners, measured, family_of("mean", files.names))
         first = _ParameterSearch(simpler, np.random.default_rng(seed))
         first.run()
         search.start(chosen.of_mean(first.best[1]))
@@ -140,7 +140,7 @@ def worst_case(
         family,
         dict(zip(chosen.names, theta.tolist(), strict=True)),
         problem.n_people,
-        problem.found(chosen.plain),
+        problem.credit_of(chosen.plain),
         correct,
         bound,
         math.isclose(correct, bound, rel_tol=1e-9, abs_tol=1e-9),
@@ -161,7 +161,7 @@ class _ParameterProblem:
     family: Family
 
     @classmethod
-    def of(
+    def from_codes(
         cls,
         known_codes: NDArray[np.int32],
         released: NDArray[np.int32],
@@ -170,10 +170,10 @@ class _ParameterProblem:
         family: Family,
     ) -> _ParameterProblem:
         people = np.flatnonzero(owners >= 0)
-        tuples = Distinct.of(released)
+        tuples = Distinct.from_codes(released)
         theirs = tuples.class_of[owners[people]]
         # People who know the same and have the same tuple succeed together.
-        alike = Distinct.of(np.column_stack([known_codes[people], theirs.astype(np.int32)]))
+        alike = Distinct.from_codes(np.column_stack([known_codes[people], theirs.astype(np.int32)]))
         mine, right = known_codes[people][alike.rows], theirs[alike.rows]
         q = known_codes.shape[1]
         if len(mine) * len(tuples.codes) * q > LARGEST:
@@ -220,7 +220,7 @@ class _ParameterProblem:
         out[people, self.right] = np.inf
         return out
 
-    def found(self, theta: Floats) -> float:
+    def credit_of(self, theta: Floats) -> float:
         """Return the credit for all people whose own tuple is nearest, with no other as near."""
         return self.score(self.gaps(theta))
 
@@ -250,7 +250,7 @@ class _ParameterSearch:
     best: tuple[float, Floats] = field(init=False)
     bound: float = field(init=False)
     people: RowNumbers = field(init=False)  # of each constraint
-    others: RowNumbers = field(init=False)  # the tuple that it keeps farther away
+    rivals: RowNumbers = field(init=False)  # the tuple that it keeps farther away
     rows: Floats = field(init=False)  # (constraints, parameters)  gap = row · θ
     cuts: list[Floats] = field(default_factory=list)
 
@@ -258,7 +258,7 @@ class _ParameterSearch:
         plain = self.problem.family.plain
         self.best = (-1.0, plain)
         self.bound = float(self.problem.credit.sum())
-        self.people = self.others = np.zeros(0, np.int64)
+        self.people = self.rivals = np.zeros(0, np.int64)
         self.rows = np.zeros((0, len(plain)))
         self._add(self._tried(plain), 5)
 
@@ -291,10 +291,10 @@ class _ParameterSearch:
         rivals = near.ravel()
         is_added = np.ones(len(people), np.bool_) if among is None else (gaps[people, rivals] < MARGIN) & among[people]
         m = gaps.shape[1]
-        pairs = np.unique(np.concatenate([self.people * m + self.others, people[is_added] * m + rivals[is_added]]))
+        pairs = np.unique(np.concatenate([self.people * m + self.rivals, people[is_added] * m + rivals[is_added]]))
         added = len(pairs) - len(self.people)
-        self.people, self.others = np.divmod(pairs, m)
-        self.rows = self.problem.row(self.people, self.others)
+        self.people, self.rivals = np.divmod(pairs, m)
+        self.rows = self.problem.row(self.people, self.rivals)
         return added
 
     def run(self) -> None:
@@ -381,7 +381,7 @@ class _ParameterSearch:
         family, n = self.problem.family, self.problem.shape[0]
         p = len(family.names)
         # The smallest C that frees a constraint for every θ, one for each; rows are divided by it.
-        free = np.maximum(MARGIN - self.problem.lowest(self.people, self.others), MARGIN)
+        free = np.maximum(MARGIN - self.problem.lowest(self.people, self.rivals), MARGIN)
         limits, sides = self._polytope(n)
         constraints = [
             LinearConstraint(

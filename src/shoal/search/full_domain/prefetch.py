@@ -1,9 +1,9 @@
-"""Nodes evaluated ahead of time, on both cores: a search says which nodes it will probably ask for next.
+"""Evaluates the nodes that a search expects to need next in advance, on both cores.
 
-When a node is asked for, those expected next are evaluated along with it, in two parts at the same time. Each part
-derives tables from those that were there before and from its own (``Rollup.branch``), so that neither the number of
-threads nor their speed changes the order of a table's classes, and with it the last bit of a sum. A node counts as
-evaluated when it is asked for, in the order in which that happens; one that is never asked for leaves no trace.
+When a search requests a node, the expected nodes are evaluated with it, in two parallel parts. Each part derives tables
+only from earlier ones and its own (``Rollup.branch``), so neither the number of threads nor their speed changes the
+order of a table's classes, and with it the last bit of a sum. A node counts as evaluated when it is requested; one that
+is never requested does not count.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.problem import Evaluation, Problem
 from shoal.table.threads import done_in_parts, go_on_if_wanted
 
-MAX_SERIAL_TUPLES = 1 << 15  # distinct tuples up to which a node takes less time than threads that take turns in Python
-ROOM = 1 << 23  # classes of the nodes that wait to be asked for
-QUICK = 1 << 12  # classes that are grouped before a thread has woken up
-HUGE = 1 << 17  # classes from which a node by itself is derived on both cores (``rollup.HUGE``)
-FIRST, MAX_TOGETHER = 4, 128  # nodes that are evaluated together, at first and if all of them were asked for
+MAX_SERIAL_TUPLES = 1 << 15  # distinct tuples up to which one thread is faster
+ROOM = 1 << 23  # classes of all nodes evaluated in advance
+QUICK = 1 << 12  # classes that one thread groups before a second has started
+HUGE = 1 << 17  # classes from which a single node is derived on both cores (``rollup.HUGE``)
+FIRST, MAX_TOGETHER = 4, 128  # nodes per batch: at first, and once whole batches are used
 
 
 class PricedNode(NamedTuple):
     """A node with its cost, if it is feasible, and a lower bound on the cost of every node above."""
 
-    seen: Evaluation
+    evaluation: Evaluation
     value: float
     above: float
 
 
 def priced(problem: Problem, evaluation: Evaluation) -> PricedNode:
-    """Compute what searches ask of every evaluation."""
+    """Return an evaluation with its cost and its lower bound."""
     objective = problem.objective
     value = objective.value(evaluation) if evaluation.feasible else math.inf
     return PricedNode(evaluation, value, objective.above(evaluation) if objective.sees_classes else -math.inf)
 
 
-class LooksAhead:
-    """Evaluates nodes when they are asked for, along with those that are expected next."""
+class Prefetcher:
+    """Evaluates requested nodes together with those that are expected next."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         n_tuples = problem.table.n_classes
-        self._most = 1 if n_tuples <= MAX_SERIAL_TUPLES else min(MAX_TOGETHER, max(FIRST, ROOM // n_tuples))
+        self._max_together = 1 if n_tuples <= MAX_SERIAL_TUPLES else min(MAX_TOGETHER, max(FIRST, ROOM // n_tuples))
         self._expected: Iterator[Node] = iter(())
         self._ready: dict[Node, PricedNode] = {}
         self._size = FIRST
 
     def expect(self, nodes: Iterable[Node], wanted: Callable[[Node], bool] = lambda _: True) -> None:
-        """Name the nodes that will probably be asked for next, in their order, as far as they are ``wanted`` then."""
+        """Set the nodes to evaluate in advance, in order, skipping those no longer ``wanted``."""
         self._expected = filter(wanted, nodes)
         self._size = FIRST
 
@@ -63,14 +63,14 @@ class LooksAhead:
                 return priced(self.problem, self.problem.evaluate(node))
             self._evaluate(nodes)
         priced_node = self._ready.pop(node)
-        self.problem.count_visit(priced_node.seen)
+        self.problem.count_visit(priced_node.evaluation)
         return priced_node
 
     def _next(self, node: Node) -> Iterator[Node]:
-        """Yield nodes that are expected after ``node``, more if all were asked for; none if that does not pay."""
-        if self._most == 1 or not QUICK < self.problem.rollup.n_to_group(node) <= HUGE:
+        """Yield the nodes to evaluate with ``node``: more if the last batch was used up, none if that is not faster."""
+        if self._max_together == 1 or not QUICK < self.problem.rollup.n_to_group(node) <= HUGE:
             return iter(())
-        self._size = FIRST if self._ready else min(2 * self._size, self._most)
+        self._size = FIRST if self._ready else min(2 * self._size, self._max_together)
         return islice((other for other in self._expected if other != node), self._size - 1)
 
     def _evaluate(self, nodes: list[Node]) -> None:
@@ -79,11 +79,11 @@ class LooksAhead:
         priced_parts = done_in_parts(_evaluated_in_time, branches)
         for branch, _ in branches:
             problem.join(branch)
-        self._ready = {entry.seen.node: entry for part in priced_parts for entry in part}
+        self._ready = {entry.evaluation.node: entry for part in priced_parts for entry in part}
 
 
 def _evaluated_in_time(part: tuple[Problem, list[Node]]) -> list[PricedNode]:
-    """Evaluate the nodes of a part, all of them unless time runs out; the first was asked for."""
+    """Evaluate the nodes of a part until time runs out, but at least the first, which was requested."""
     problem, nodes = part
     priced_nodes = [priced(problem, problem.evaluated(nodes[0]))]
     for node in nodes[1:]:

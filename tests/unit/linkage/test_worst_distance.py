@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shoal.errors import DataError
-from shoal.linkage import distance_linkage, worst, worst_case
+from shoal.linkage import distance_linkage, worst_case, worst_distance
 from shoal.linkage.families import FAMILIES, family
 
 NOISE = np.array([0.1, 0.1, 0.1, 3, 3, 3])
@@ -108,6 +108,6 @@ def test_mistakes_are_named(monkeypatch):
         worst_case(known, release, time_limit=0)
     with pytest.raises(DataError, match="positions"):
         worst_case(known, release[:2])
-    monkeypatch.setattr(worst, "LARGEST", 10)
+    monkeypatch.setattr(worst_distance, "LARGEST", 10)
     with pytest.raises(DataError, match="5 people, 5 distinct"):
         worst_case(known, release)
