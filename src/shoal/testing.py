@@ -22,6 +22,7 @@ from shoal.attacks.risk import QUESTIONS, Risk
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity
+from shoal.policy.explain import MODELS
 from shoal.recoding import FullDomain, Recoding
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import passing, released
@@ -39,6 +40,7 @@ SHAPES = (("01", "00"), ("012", "001", "000"), ("0123", "0011", "0000"), ("0112"
 WHOLE_NUMBERS = (0, 1, 2, 3, 4, 6)
 NUMBERS = (0.0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 3.0)
 SENSITIVE = ("s", "u")
+SearchFunction = Callable[[Problem], Recoding]
 PASSES = 1e-9  # relative rounding error of a loss
 
 
@@ -473,9 +475,7 @@ def _equal(one: float, other: float) -> bool:
 # ── searches ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_search(
-    search: Callable[[Problem], Recoding], *, tables: int = 40, parting: bool = False, may_miss: bool = False
-) -> None:
+def check_search(search: SearchFunction, *, tables: int = 40, parting: bool = False, may_miss: bool = False) -> None:
     """Check that a search releases only classes that pass, and that what it calls proved is optimal.
 
     Parameters
@@ -504,14 +504,15 @@ def check_search(
     for i in range(tables):
         some = random_table(f"search {i}")
         models: list[PrivacyModel] = [KAnonymity(k=some.rng.randint(1, 5))]
+        if i % 2:
+            kinds = [kind for kind in MODELS if not issubclass(kind, PopulationModel | ReleaseModel)]
+            models.append(drawn_model(some.rng.choice(kinds), some.rng, some.table.columns))
         problem = some.problem(models, some.rng.choice(("loss", "discernibility", "precision")), parting=parting)
         with _told_of(f"table {i}"):
             _check_answer(search, some, problem, may_miss=may_miss)
 
 
-def _check_answer(
-    search: Callable[[Problem], Recoding], some: RandomTable, problem: Problem, *, may_miss: bool
-) -> None:
+def _check_answer(search: SearchFunction, some: RandomTable, problem: Problem, *, may_miss: bool) -> None:
     before = problem.table.codes.copy(), problem.table.counts.copy()
     best = _answer(Problem(some.table, problem.asked, problem.terms), "exhaustive")
     try:

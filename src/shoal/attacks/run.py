@@ -350,7 +350,7 @@ class _Session:
         )
 
     def _plain(self, people: pa.Table, notes: list[str]) -> tuple[str, ...]:
-        """Return the columns that are released as they are: whoever knows all quasi-identifiers may know these, too."""
+        """Return the columns that are released as they are: an intruder may know these, too."""
         policy, release = self.target.policy, self.target.release
         if policy is None or self.on != self.target.quasi:
             return ()
