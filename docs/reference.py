@@ -30,7 +30,7 @@ from pydantic.fields import FieldInfo
 from typer.models import ArgumentInfo
 
 import shoal
-from shoal import errors
+from shoal import errors, testing
 from shoal.cli import commands
 from shoal.models import PopulationModel, ReleaseModel, SensitiveModel
 from shoal.models.closeness import DISTANCES
@@ -447,6 +447,15 @@ def _public_functions() -> dict[str, Callable[..., Any]]:
     return {name: it for name, it in given.items() if inspect.isfunction(it)}
 
 
+def _checks() -> str:
+    names = [name for name in vars(testing) if name.startswith("check_")]
+    return "\n\n".join(_callable(f"shoal.testing.{name}", getattr(testing, name), "###") for name in names)
+
+
+def _intruder() -> str:
+    return f"{_said(shoal.Intruder, None)}\n\n{_sections(shoal.Intruder)}{_example(shoal.Intruder)}"
+
+
 def _callable(name: str, function: Any, heading: str) -> str:
     return (
         f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n"
@@ -563,6 +572,8 @@ PARTS: dict[str, Callable[[], str]] = {
         if command.callback
     },
     "functions": _functions,
+    "testing": _checks,
+    "Intruder": _intruder,
     "results": _results,
     "Release": _members(shoal.Release),
     "Policy": _members(Policy),

@@ -22,6 +22,7 @@ from shoal.attacks.risk import QUESTIONS, Risk
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity
+from shoal.policy.explain import MODELS
 from shoal.recoding import FullDomain, Recoding
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import passing, released
@@ -39,6 +40,7 @@ SHAPES = (("01", "00"), ("012", "001", "000"), ("0123", "0011", "0000"), ("0112"
 WHOLE_NUMBERS = (0, 1, 2, 3, 4, 6)
 NUMBERS = (0.0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 3.0)
 SENSITIVE = ("s", "u")
+SearchFunction = Callable[[Problem], Recoding]
 PASSES = 1e-9  # relative rounding error of a loss
 
 
@@ -47,7 +49,7 @@ class LawError(AssertionError):
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RandomTable:
     """One random table, with a population that its records are some of."""
 
     rng: random.Random
@@ -86,7 +88,7 @@ class Sample:
         return Problem(self.parting if parting else self.table, tuple(models), terms, population=population)
 
 
-def sample(seed: str, *, columns: int | None = None, persons: bool | None = None) -> Sample:
+def random_table(seed: str, *, columns: int | None = None, persons: bool | None = None) -> RandomTable:
     """Make a random table: up to 24 records, one to three columns with hierarchies, two sensitive columns."""
     rng = random.Random(seed)
     names = "abc"[: columns or rng.choice((1, 2, 2, 3))]
@@ -103,7 +105,7 @@ def sample(seed: str, *, columns: int | None = None, persons: bool | None = None
     table, parting = (
         count_records(tuple(names), mine, sensitive, entities, hierarchies, apart=apart)[0] for apart in (False, True)
     )
-    return Sample(rng, table, count_records(tuple(names), codes, {}, None, hierarchies)[0], parting)
+    return RandomTable(rng, table, count_records(tuple(names), codes, {}, None, hierarchies)[0], parting)
 
 
 def _hierarchy(name: str, shape: Sequence[str]) -> Hierarchy:
@@ -152,7 +154,7 @@ def check_model(model: type[PrivacyModel] | PrivacyModel, *, tables: int = 120) 
     kind = model if isinstance(model, type) else type(model)
     directions: dict[str, str] = {}
     for i in range(tables):
-        some = sample(f"{kind.__name__} {i}", columns=2 if i % 2 else None)
+        some = random_table(f"{kind.__name__} {i}", columns=2 if i % 2 else None)
         chosen = model if isinstance(model, PrivacyModel) else drawn_model(kind, some.rng, some.table.columns)
         with _told_of(f"{kind.__name__}, table {i}"):
             _check_declaration(chosen)
@@ -234,7 +236,7 @@ def _check_declaration(model: PrivacyModel) -> None:
     _require(type(model).model_validate(model.model_dump()) == model, "the fields do not describe the model")
 
 
-def _check_verdicts(model: PrivacyModel, some: Sample) -> None:
+def _check_verdicts(model: PrivacyModel, some: RandomTable) -> None:
     table = some.judged
     passes, scores = model.passes(table), np.asarray(model.scores(table))
     _require(passes.shape == scores.shape == (table.n_classes,), "passes and scores have one entry for each class")
@@ -253,7 +255,7 @@ def _check_verdicts(model: PrivacyModel, some: Sample) -> None:
     _require(bool((np.logical_and.reduce(parts) == passes).all()), "components together are not the model")
 
 
-def _check_unions(model: PrivacyModel, some: Sample) -> None:
+def _check_unions(model: PrivacyModel, some: RandomTable) -> None:
     """Merge values of a column, as generalization does, and compare the verdicts of classes and of their union."""
     table = some.judged
     for _ in range(3):
@@ -320,7 +322,7 @@ def _unions(parts: Iterable[tuple[int, ...]], counts: Sequence[int]) -> set[tupl
     return reached
 
 
-def _check_stricter(model: PrivacyModel, some: Sample, directions: dict[str, str]) -> None:
+def _check_stricter(model: PrivacyModel, some: RandomTable, directions: dict[str, str]) -> None:
     """Vary one parameter: as it grows, classes may start to fail or start to pass, but not both."""
     table = some.judged
     fields = type(model).model_fields
@@ -340,7 +342,7 @@ def _check_stricter(model: PrivacyModel, some: Sample, directions: dict[str, str
                     _require(known == direction, f"a larger {name} makes some classes pass and others fail")
 
 
-def _check_limit(model: ReleaseModel, some: Sample) -> None:
+def _check_limit(model: ReleaseModel, some: RandomTable) -> None:
     """Check a limit on a whole release: the sum of the excesses says whether the figure is within it."""
     table = some.judged
     value, excess = model.value(table), model.excess(table)
@@ -351,7 +353,7 @@ def _check_limit(model: ReleaseModel, some: Sample) -> None:
         _require((excess.sum() <= 0) == (value <= model.max), "excess and value disagree about the limit")
 
 
-def _check_optimal(model: PrivacyModel, some: Sample) -> None:
+def _check_optimal(model: PrivacyModel, some: RandomTable) -> None:
     for others in ((), (KAnonymity(k=2),)):
         problem = some.problem((model, *others))
         best, found = (_answer(problem, name) for name in ("exhaustive", "optimal"))
@@ -405,7 +407,7 @@ def check_loss(loss: type[CellLoss] | type[ClassLoss], *, tables: int = 40) -> N
     """
     with _registered(loss) as name:
         for i in range(tables):
-            some = sample(f"{loss.__name__} {i}")
+            some = random_table(f"{loss.__name__} {i}")
             with _told_of(f"{loss.__name__}, table {i}"):
                 _check_growth(some, name)
                 _check_bounds(some, name)
@@ -433,7 +435,7 @@ def _registered(loss: type[CellLoss] | type[ClassLoss]) -> Iterator[str]:
         del LOSSES[name]
 
 
-def _check_growth(some: Sample, objective: str) -> None:
+def _check_growth(some: RandomTable, objective: str) -> None:
     problem = some.problem((KAnonymity(k=1),), objective, plain=True)
     values = {node: problem.objective.value(problem.evaluate(node)) for node in problem.lattice}
     for node, value in values.items():
@@ -442,7 +444,7 @@ def _check_growth(some: Sample, objective: str) -> None:
         _require(all(_at_most(value, values[other]) for other in coarser), "a coarser node loses less")
 
 
-def _check_bounds(some: Sample, objective: str) -> None:
+def _check_bounds(some: RandomTable, objective: str) -> None:
     problem = some.problem((KAnonymity(k=some.rng.randint(1, 4)),), objective)
     nodes = {node: problem.evaluate(node) for node in problem.lattice}
     loss = problem.objective
@@ -473,9 +475,7 @@ def _equal(one: float, other: float) -> bool:
 # ── searches ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def check_search(
-    search: Callable[[Problem], Recoding], *, tables: int = 40, parting: bool = False, may_miss: bool = False
-) -> None:
+def check_search(search: SearchFunction, *, tables: int = 40, parting: bool = False, may_miss: bool = False) -> None:
     """Check that a search releases only classes that pass, and that what it calls proved is optimal.
 
     Parameters
@@ -502,14 +502,17 @@ def check_search(
     >>> check_search(SEARCHES["datafly"], tables=3)
     """
     for i in range(tables):
-        some = sample(f"search {i}")
+        some = random_table(f"search {i}")
         models: list[PrivacyModel] = [KAnonymity(k=some.rng.randint(1, 5))]
+        if i % 2:
+            kinds = [kind for kind in MODELS if not issubclass(kind, PopulationModel | ReleaseModel)]
+            models.append(drawn_model(some.rng.choice(kinds), some.rng, some.table.columns))
         problem = some.problem(models, some.rng.choice(("loss", "discernibility", "precision")), parting=parting)
         with _told_of(f"table {i}"):
             _check_answer(search, some, problem, may_miss=may_miss)
 
 
-def _check_answer(search: Callable[[Problem], Recoding], some: Sample, problem: Problem, *, may_miss: bool) -> None:
+def _check_answer(search: SearchFunction, some: RandomTable, problem: Problem, *, may_miss: bool) -> None:
     before = problem.table.codes.copy(), problem.table.counts.copy()
     best = _answer(Problem(some.table, problem.asked, problem.terms), "exhaustive")
     try:

@@ -372,7 +372,7 @@ class _Session:
     def _plain(self, people: pa.Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the columns that are released as they are, and those of them that were not read.
 
-        Whoever knows all quasi-identifiers may know these, too.
+        An intruder who knows all quasi-identifiers may know these, too.
         """
         policy, release = self.target.policy, self.target.release
         if policy is None or self.on != self.target.quasi:

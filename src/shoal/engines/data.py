@@ -18,7 +18,7 @@ class ReleasedTable(Frame, Protocol):
     """Released rows in the kind of frame that came in: pandas, polars, pyarrow (also for a path), or an Ibis table."""
 
     def __getitem__(self, key: Any, /) -> Any:
-        """Return a column."""
+        """Return the values of one column, or what else the kind of frame returns for a key."""
 
 
 Data: TypeAlias = str | Path | Frame  # a text is a path

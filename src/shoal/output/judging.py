@@ -25,7 +25,7 @@ from shoal.output.atoms import AtomTable
 from shoal.output.checked import OutputCell, OutputCheck
 from shoal.output.layout import CellLayout, atoms_of_rows, hidden_before, merged_atoms, released_before
 from shoal.output.ledger import Earlier
-from shoal.output.linear import TOLERANCE, Flags, Intruder, Totals
+from shoal.output.linear import TOLERANCE, Flags, LinearIntruder, Totals
 from shoal.output.linked import EarlierSums, LinkedColumns, LinkedTotals, linked_totals
 from shoal.output.possible import full_groups
 from shoal.output.rules import CellRule, OutputRules
@@ -423,7 +423,7 @@ class Judge:
             totals, class_of = quantity.shown or quantity.totals, quantity.class_of
             if quantity.kind == "values" and self.linked is not None:
                 totals, class_of = self.linked[1].totals, self.linked[1].class_of
-            intruder = Intruder(totals, hidden)
+            intruder = LinearIntruder(totals, hidden)
             for n, i in enumerate(places):
                 if time.monotonic() > end:
                     break

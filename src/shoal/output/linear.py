@@ -53,7 +53,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Intruder:
+class LinearIntruder:
     """An intruder who sees the totals that are not hidden; ``reach`` is how far a hidden one may be from the truth."""
 
     totals: Totals

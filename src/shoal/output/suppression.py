@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from shoal.errors import CannotTellError
-from shoal.output.linear import BRANCHES, TOLERANCE, Flags, Intruder, Known, Totals
+from shoal.output.linear import BRANCHES, TOLERANCE, Flags, Known, LinearIntruder, Totals
 from shoal.table.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
@@ -112,7 +112,7 @@ class Puzzle:
         asked = list(self.targets if targets is None else targets)
         evidence = {} if evidence is None else evidence
         for q, totals in enumerate(self.quantities):
-            intruder = Intruder(totals, hidden)
+            intruder = LinearIntruder(totals, hidden)
             mine = [target for target in asked if target.quantity == q]
             failed: set[int] = set()
             for sign in (1, -1):
@@ -126,7 +126,7 @@ class Puzzle:
                     yield from self._from_inside(intruder, target, evidence, insiders)
 
     def _from_inside(
-        self, intruder: Intruder, target: ProtectedTotal, evidence: Evidence, insiders: Insiders
+        self, intruder: LinearIntruder, target: ProtectedTotal, evidence: Evidence, insiders: Insiders
     ) -> Iterator[Attack]:
         """Yield the attack of the first contributor to another class who comes too close."""
         level = target.insider
@@ -174,7 +174,7 @@ def _moved(way: Floats, target: ProtectedTotal) -> float:
 
 
 def _unmoved(
-    intruder: Intruder, targets: list[ProtectedTotal], sign: int, evidence: Evidence
+    intruder: LinearIntruder, targets: list[ProtectedTotal], sign: int, evidence: Evidence
 ) -> Iterator[ProtectedTotal]:
     """Yield the targets that cannot move as far as they should; each program moves one, and others as it can."""
     pending = sorted(targets, key=lambda target: -target.level(sign))

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from examples import THOROUGH
-from shoal.output.linear import Intruder, Totals
+from shoal.output.linear import LinearIntruder, Totals
 from shoal.output.suppression import ProtectedTotal, Puzzle, suppressed
 
 LEAST = 5
@@ -85,7 +85,7 @@ def test_ranges_are_those_of_all_tables_that_agree(seed: int) -> None:
         table.ravel().astype(float), np.zeros(table.size), cells, csr_array((0, table.size)), integer=True, network=True
     )
     figures = possible(table, hidden)
-    intruder = Intruder(totals, hidden)
+    intruder = LinearIntruder(totals, hidden)
     for i in range(cells.shape[0]):
         classes = cells[[i]].indices.astype(np.int64)
         truth = cells[[i]] @ totals.values
@@ -103,8 +103,8 @@ def test_ranges_in_three_dimensions_are_those_of_all_tables_that_agree() -> None
     for i in np.flatnonzero(hidden):
         classes = cells[[i]].indices.astype(np.int64)
         truth = float((cells[[i]] @ totals.values)[0])
-        assert truth + Intruder(totals, hidden).reach(classes, 1)[0] == figures[:, i].max()
-        assert truth - Intruder(totals, hidden).reach(classes, -1)[0] == figures[:, i].min()
+        assert truth + LinearIntruder(totals, hidden).reach(classes, 1)[0] == figures[:, i].max()
+        assert truth - LinearIntruder(totals, hidden).reach(classes, -1)[0] == figures[:, i].min()
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (2, 2, 3), (3, 2, 2)])
@@ -113,7 +113,7 @@ def test_moving_many_targets_at_once_finds_what_a_program_for_each_finds(shape: 
         rng = np.random.default_rng(seed)
         puzzle = puzzle_of(rng.integers(0, 9, size=shape))
         hidden = puzzle.unsafe | (rng.random(len(puzzle.unsafe)) < 0.4)
-        intruder = Intruder(puzzle.quantities[0], hidden)
+        intruder = LinearIntruder(puzzle.quantities[0], hidden)
         exposed = {
             target.classes.tobytes()
             for target in puzzle.targets
