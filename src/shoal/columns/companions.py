@@ -29,7 +29,7 @@ PAIRS = 4_000  # of columns that are compared; beyond, those with the most value
 # ── determined by a quasi-identifier, or determining one ────────────────────────────────────────────────────
 
 
-def companions(
+def companion_guesses(
     columns: Sequence[RawColumn],
     guesses: Mapping[str, Guess],
     n_persons: int,
