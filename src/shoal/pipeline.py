@@ -108,10 +108,10 @@ def anonymize(
     Examples
     --------
     >>> import pyarrow as pa, shoal
-    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> people = pa.table({"age": [31, 32, 33, 34, 41, 42, 43, 44], "disease": ["flu", "hiv"] * 4})
     >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
     >>> sorted(set(release.table["age"].to_pylist())), release.measured["k"]
-    (['31-34', '36-38'], 2)
+    (['31-33', '33-41', '41-44'], 2)
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
     if policy.release.aim and policy.limits:

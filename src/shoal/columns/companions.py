@@ -29,7 +29,7 @@ PAIRS = 4_000  # of columns that are compared; beyond, those with the most value
 # ── determined by a quasi-identifier, or determining one ────────────────────────────────────────────────────
 
 
-def companions(
+def companion_guesses(
     columns: Sequence[RawColumn],
     guesses: Mapping[str, Guess],
     n_persons: int,
@@ -156,8 +156,8 @@ def batteries(columns: Sequence[RawColumn], guesses: Mapping[str, Guess]) -> lis
     rest.sort(key=lambda column: -column.distinct)
     groups: list[list[str]] = []
     while rest:
-        values = set(rest[0].texts)
-        alike = [column.name for column in rest if values.issuperset(column.texts)]
+        values = _values(rest[0])
+        alike = [column.name for column in rest if values >= _values(column)]
         rest = [column for column in rest if column.name not in alike]
         if len(alike) >= MANY or sum(guesses[name].sure == "unsure" for name in alike) >= ALIKE:
             groups.append(alike)
@@ -174,6 +174,11 @@ def batteries(columns: Sequence[RawColumn], guesses: Mapping[str, Guess]) -> lis
     order = [column.name for column in columns]
     found = (*groups, *stems.values(), *(names for names in times.values() if len(names) >= ALIKE))
     return [Battery(tuple(sorted(group, key=order.index))) for group in found]
+
+
+def _values(column: RawColumn) -> set[str]:
+    """Return the values of a column; whole numbers are written with a decimal where other records have none."""
+    return {text.removesuffix(".0") for text in column.texts}
 
 
 def _is_answer(column: RawColumn, guess: Guess) -> bool:

@@ -26,11 +26,17 @@ def persons_repeat(evidence: Evidence) -> Iterator[Finding]:
         f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
         f"{format_count(spread.distinct, 'different value')} in {format_count(spread.records, 'record')}: one "
         f"person may have several records, but k counts records{_classes(small, evidence.k)}",
-        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people",
+        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people{_nulls(evidence, name)}",
         [name],
         None if small is None else small.few,
         "decide" if small is None else "stop" if small.classes else "note",
     )
+
+
+def _nulls(evidence: Evidence, name: str) -> str:
+    """Return what must be done first to the records without a person, which a policy with an entity refuses."""
+    nulls = int(evidence.known.frequencies(name).sum()) - evidence.known.spreads([name])[name].records
+    return f", after filling in or removing the {format_count(nulls, 'record')} without a value in it" if nulls else ""
 
 
 def _classes(small: SmallClasses | None, k: int) -> str:

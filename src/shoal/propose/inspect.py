@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shoal.columns.companions import Battery, batteries, companions
+from shoal.columns.companions import Battery, batteries, companion_guesses
 from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, NOTHING_ELSE, Guess, RawColumn, roles_of
 from shoal.engines.data import Data
@@ -171,7 +171,7 @@ def _guesses(
             guesses[spare.name] = Guess("quasi", NOTHING_ELSE, "unsure")
     persons = next((column.distinct for column in raw if keys.get(column.name) == "persons"), None)
     n_persons = persons or (raw[0].records if raw else 0)
-    guesses |= companions(raw, guesses, n_persons, source.n_tuples, source.dependences)
+    guesses |= companion_guesses(raw, guesses, n_persons, source.n_tuples, source.dependences)
     groups = [Battery(tuple(n for n in group.columns if guesses[n].role == "sensitive")) for group in groups]
     return guesses, [group for group in groups if group.columns]
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shoal.propose.inspection import InspectedColumn, Inspection, Purpose
 
 LARGE = 200_000  # records from which the proposal asks for mondrian: local would take minutes
+GAIN, COMMON = 0.9, 0.5  # of limited-gain on columns of one kind, about which nothing is decided
 CODES = 6  # of a codebook that the policy repeats beside a column
 
 
@@ -42,6 +43,7 @@ def policy_text(inspection: Inspection) -> str:
         "[[require]]",
         'model = "k-anonymity"',
         f"k = {max(1, min(CROWD, inspection.records))}",
+        *_requirement_on_undecided(inspection),
         *_requirements_on_sensitive(inspection),
         "",
         "[release]",
@@ -89,6 +91,21 @@ def _decide(inspection: Inspection) -> list[str]:
     if not inspection.decisions:
         return []
     return ["# Decide these first:", *(f"#   {toml.string(d.sentence)[1:-1]}" for d in inspection.decisions[:3])]
+
+
+def _requirement_on_undecided(inspection: Inspection) -> list[str]:
+    """The requirement on answers that are one decision: the loosest, because nobody has said what they are."""
+    if not inspection.batteries:
+        return []
+    return [
+        "",
+        "# Until you decide on the columns of one kind: no class gives an answer away, unless at least",
+        f"# {COMMON:.0%} of all records have it.",
+        "[[require]]",
+        'model = "limited-gain"     # of every sensitive column',
+        f"gain = {GAIN}",
+        f"common = {COMMON}",
+    ]
 
 
 def _requirements_on_sensitive(inspection: Inspection) -> list[str]:

@@ -1,11 +1,14 @@
 """Columns that tell a quasi-identifier or are told by one, and many columns of one kind."""
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.pipeline import anonymize
 from shoal.propose.inspect import inspect
 
 N = 240
@@ -42,11 +45,20 @@ def test_a_column_by_chance_in_step_with_another_is_none():
 @pytest.mark.parametrize(("n", "role"), [(5, "quasi"), (6, "sensitive"), (40, "sensitive")])
 def test_many_columns_of_one_kind_are_one_decision(n, role):
     answers = {f"{chr(97 + i % 26)}qx{chr(97 + i // 26)}": RNG.integers(0, 4, N) for i in range(n)}
-    found = inspect(pa.table({**answers, "age": RNG.integers(20, 60, N)}))
+    data = pa.table({**answers, "age": RNG.integers(20, 60, N)})
+    found = inspect(data)
     by_name = {column.name: column for column in found.columns}
     assert {by_name[name].role for name in answers} == {role}
     if role == "sensitive":
         assert found.batteries == (tuple(answers),)
+        release = anonymize(data, found.policy)
+        for name in answers:
+            counts = Counter(release.table[name].to_pylist())
+            classes: dict[object, set[object]] = {}
+            for age, answer in zip(release.table["age"].to_pylist(), release.table[name].to_pylist(), strict=True):
+                classes.setdefault(age, set()).add(answer)
+            assert all(len(given) > 1 or 2 * counts[min(given)] >= N for given in classes.values())
+        assert {finding.severity for finding in release.findings} <= {"decide", "note"}
         first = found.decisions[0]
         assert first.columns == tuple(answers)
         unique = len(set(zip(*(column.tolist() for column in answers.values()), strict=True)))
@@ -66,6 +78,12 @@ def test_many_answers_are_one_decision_even_if_their_names_say_what_they_are(n, 
     found = inspect(pa.table({**answers, "age": RNG.integers(20, 60, N)}))
     assert found.batteries == ((tuple(answers),) if grouped else ())
     assert {column.role for column in found.columns if column.name in answers} == {"sensitive"}
+
+
+def test_an_answer_that_everybody_gave_is_of_one_kind_with_those_that_some_left_open():
+    answers = {f"q{chr(97 + i)}x": [str(i % 5 + 1) for i in RNG.integers(0, 5, N)] for i in range(3)}
+    answers |= {f"q{chr(97 + i)}z": [f"{i % 5 + 1}.0" if i else None for i in RNG.integers(0, 5, N)] for i in range(3)}
+    assert inspect(pa.table({**answers, "age": RNG.integers(20, 60, N)})).batteries == (tuple(answers),)
 
 
 def test_answers_that_are_numbered_alike_are_of_one_kind():

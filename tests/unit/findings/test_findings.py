@@ -86,6 +86,12 @@ def test_an_identifier_that_repeats() -> None:
     assert found(table(person=[f"p{i}" for i in range(N)]), policy(person="identifier")) == {}
 
 
+def test_an_identifier_that_repeats_and_has_nulls_is_completed_first() -> None:
+    data = table(person=[f"p{i // 3}" if i > 8 else None for i in range(N)])
+    finding = found(data, policy(person="identifier"))["persons-repeat"]
+    assert str(finding).endswith("after filling in or removing the 9 records without a value in it.")
+
+
 def test_a_name_that_people_share_is_no_sign_beside_a_number_of_their_own() -> None:
     roles = {"name": "identifier", "number": "identifier"}
     number = list(range(N))
