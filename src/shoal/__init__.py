@@ -52,8 +52,10 @@ if TYPE_CHECKING:
     from shoal.release.signatures import make_keys as make_keys
     from shoal.release.signatures import sign as sign
     from shoal.transformer import Anonymizer as Anonymizer
+    from shoal.utility.ranges import codebook as codebook
     from shoal.utility.ranges import may_be as may_be
     from shoal.utility.ranges import read_ranges as read_ranges
+    from shoal.utility.ranges import read_sets as read_sets
     from shoal.verify.certified import verify_certificate as verify_certificate
 
 # Loaded on first use: `shoal --help` needs none of them, nor what they import. No module has the name of
@@ -87,6 +89,7 @@ _HOME = {
     "check": "pipeline",
     "check_output": "output.checking",
     "check_regression": "output.regressing",
+    "codebook": "utility.ranges",
     "compare": "alternatives.compare",
     "compare_with_original": "judge.original",
     "explore": "alternatives.recommend",
@@ -102,6 +105,7 @@ _HOME = {
     "plan_synthesis": "dp.synthesis",
     "query": "dp.asking",
     "read_ranges": "utility.ranges",
+    "read_sets": "utility.ranges",
     "replay": "release.replay",
     "sign": "release.signatures",
     "synthesize": "dp.synthesis",
@@ -139,6 +143,7 @@ __all__ = [
     "check",
     "check_output",
     "check_regression",
+    "codebook",
     "compare",
     "compare_with_original",
     "explore",
@@ -154,6 +159,7 @@ __all__ = [
     "plan_synthesis",
     "query",
     "read_ranges",
+    "read_sets",
     "replay",
     "sign",
     "synthesize",
