@@ -46,8 +46,10 @@ from shoal.release.replay import replay as replay
 from shoal.release.signatures import make_keys as make_keys
 from shoal.release.signatures import sign as sign
 from shoal.transformer import Anonymizer as Anonymizer
+from shoal.utility.ranges import codebook as codebook
 from shoal.utility.ranges import may_be as may_be
 from shoal.utility.ranges import read_ranges as read_ranges
+from shoal.utility.ranges import read_sets as read_sets
 from shoal.verify.certified import verify_certificate as verify_certificate
 
 __version__: str

@@ -46,6 +46,13 @@ class Companions:
         ),
     ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a codebook, CSV, to this file: for every text of the release the range, or the members of the "
+            "set, that it stands for. It may be published with the release."
+        ),
+    ] = None
     receipt: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +97,7 @@ class Companions:
         return {
             "certificate": self.certificate,
             "report": self.report,
+            "codebook": self.codebook,
             "recoding": self.recoding,
             "receipt": self.receipt,
         }
@@ -120,7 +128,7 @@ class Companions:
     def refuse_frontier(self, output: str | None) -> None:
         """Reject options for a single release with --frontier, which compares several releases and writes none."""
         of_one = {"--report": self.report, "--certificate": self.certificate, "--recoding": self.recoding}
-        of_one |= {"--receipt": self.receipt, "--sign": self.sign}
+        of_one |= {"--receipt": self.receipt, "--sign": self.sign, "--codebook": self.codebook}
         for option, given in {**of_one, "--attacks": self.attacks}.items():
             if given:
                 raise OutputError(
@@ -153,6 +161,8 @@ class Companions:
 
             if self.recoding is not None:
                 from shoal.release.replay import save_recoding
+            if self.codebook is not None:
+                from shoal.utility.ranges import codebook_text
             if self.report is not None:
                 import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
         if self.receipt is not None:  # before the certificate, whose digests could not be checked without it
@@ -163,6 +173,9 @@ class Companions:
         if self.certificate is not None:
             write_text(self.certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
             exits.written.append(str(self.certificate))
+        if self.codebook is not None:
+            write_text(self.codebook, codebook_text(release), force=force)
+            exits.written.append(str(self.codebook))
         if self.recoding is not None:
             save_recoding(release, self.recoding, force=force)
             exits.written.append(str(self.recoding))
@@ -201,6 +214,9 @@ def anonymize(
             "(age_mid), or text for none. To check such a file, its policy needs the same under release.ranges."
         ),
     ] = None,
+    midpoints: Annotated[
+        bool, typer.Option("--midpoints", help="The same as --ranges midpoint: a column age_mid beside age.")
+    ] = False,
     frontier: Annotated[
         list[str] | None,
         typer.Option(
@@ -221,6 +237,9 @@ def anonymize(
         from shoal.policy import Policy
 
     asked = Policy.load(policy)
+    if midpoints and ranges not in (None, "midpoint"):
+        raise OutputError(f"--midpoints is --ranges midpoint, not {ranges}", "omit one of them")
+    ranges = "midpoint" if midpoints else ranges
     if ranges is not None:
         asked = asked.with_release(ranges=ranges)
     if frontier:

@@ -17,7 +17,6 @@ from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, NOTHING_ELSE, Guess, RawColumn, roles_of
 from shoal.engines.data import Data
 from shoal.engines.frames import nested_columns
-from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy
@@ -101,7 +100,7 @@ def inspect(
         raw = [again.get(column.name, column) for column in raw]
     key, household = person_key(raw, source.n_tuples), household_key(raw)
     entity = key if key not in roles else None
-    nested = nested_columns(engine.held) if isinstance(engine, LocalEngine) else []
+    nested = nested_columns(engine.table) if engine.in_memory else []
     guesses, groups = _guesses(raw, roles, {entity: "persons", household: "households"}, source, nested)
     columns = tuple(
         _column(

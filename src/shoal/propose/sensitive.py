@@ -6,8 +6,8 @@ ends, until at least k records share each: a number then singles nobody out.
 **Requirements.** A bound on what a class tells of every value (``limited-gain``) stops bets on values, on the most
 frequent one and on the one that is over-represented, and classes with one value; a range of numbers in every class
 (``k-e-anonymity``) stops approximate disclosure. How strict they can be depends on the table, so it is tried: the
-strictest step of ``STEPS`` is taken whose search stays near the loss without it. Steps are tried by bisection, as if a
-looser one never cost more.
+strictest step of ``STEPS`` is taken whose search stays near the loss without it (``propose.strictness``). Steps that
+bound every value come first, as a class in which everybody has the value of most people tells it, too.
 """
 
 from __future__ import annotations
@@ -43,17 +43,21 @@ class Strictness:
     common: float | None = None  # values of so many records are exempt
 
 
-# The attacks tolerate 0.09 above the control, and call numbers similar within a quarter of their range.
+# The attacks tolerate 0.09 above the control, and call numbers similar within a quarter of their range. Under any gain
+# below 1, no class has one value only, unless it is exempt.
 STEPS = (
     Strictness(0.09, 0.26),
     Strictness(0.2, 0.26),
     Strictness(0.35, 0.26),
     Strictness(0.5, 0.26),
+    Strictness(0.75, 0.15),
+    Strictness(0.9, 0.05),
     Strictness(0.5, 0.15, 0.9),
     Strictness(0.6, 0.1, 0.75),
     Strictness(0.75, 0.05, 0.6),
     Strictness(0.9, 0.02, 0.5),
 )
+EXEMPTING = next(i for i, step in enumerate(STEPS) if step.common is not None)  # from here on, frequent values are
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """How strict the requirements on sensitive columns can be: tried on the table, or on a sample of it.
 
-The strictest of the steps is taken whose search stays near the loss without requirements. Steps are tried by bisection,
-as if a looser one never cost more; a search need not keep that law, so another step may cost a little less.
+The strictest of the steps is taken whose search stays near the loss without requirements: first of those that bound
+every value, and if all of these cost too much, of those that exempt frequent values. Steps are tried by bisection, as
+if a looser one never cost more; a search need not keep that law, so another step may cost a little less.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from shoal.engines.base import Engine
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.policy import Policy
-from shoal.propose.sensitive import COST, STEPS, Protection, SensitiveColumn, Strictness
+from shoal.propose.sensitive import COST, EXEMPTING, STEPS, Protection, SensitiveColumn, Strictness
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
 
@@ -34,14 +35,16 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
     if before is None:
         return None
     best, after = None, before
-    low, high = 0, len(STEPS) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        loss = _loss(rows, _with(policy, columns, STEPS[middle]))
-        if loss is not None and loss <= before + COST:
-            best, after, high = middle, loss, middle - 1
-        else:
-            low = middle + 1
+    for low, high in ((0, EXEMPTING - 1), (EXEMPTING, len(STEPS) - 1)):
+        while low <= high:
+            middle = (low + high) // 2
+            loss = _loss(rows, _with(policy, columns, STEPS[middle]))
+            if loss is not None and loss <= before + COST:
+                best, after, high = middle, loss, middle - 1
+            else:
+                low = middle + 1
+        if best is not None:
+            break
     if best is None:  # dear, but better than nothing
         loss = _loss(rows, _with(policy, columns, STEPS[-1]))
         best, after = (None, before) if loss is None else (len(STEPS) - 1, loss)

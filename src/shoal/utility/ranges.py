@@ -1,4 +1,4 @@
-"""Released cells as numbers, for analysis in Python: bounds, midpoints, membership.
+"""Released cells as numbers, for analysis in Python: bounds, midpoints, members, and a codebook of all texts.
 
 All that is read here is what a text says by itself, by the one reader that attacks and checks use too; no policy is
 needed. A star, a missing value and a text that is none have no bounds.
@@ -6,16 +6,24 @@ needed. A star, a missing value and a text that is none have no bounds.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
-from shoal.errors import DataError
+from shoal.engines.base import Released
+from shoal.engines.data import Data
+from shoal.engines.opening import rows_of, tallied_release
+from shoal.errors import DataError, no_column
 from shoal.table.bounds import End, ends
 from shoal.table.dates import Dates
+from shoal.table.labels import read_set
+from shoal.table.notation import is_star
 from shoal.table.reading import Reader
 
 
@@ -124,3 +132,91 @@ def _frame(like: Any, columns: dict[str, list[Any]], only: str | None = None) ->
         return library.table(columns) if only is None else library.chunked_array([columns[only]])
     frame = library.DataFrame(columns, index=like.index) if hasattr(like, "index") else library.DataFrame(columns)
     return frame if only is None else frame[only]
+
+
+# ── sets, and what each text means ───────────────────────────────────────────────────────────────────────────
+
+
+def read_sets(cells: Any, *, members: Sequence[Any] = (), dummies: bool = False) -> Any:
+    """Return a column for each member, with the share of it in each released cell.
+
+    A value has a share of 1, each of n members of a set 1/n, as if they were equally likely, and ``*`` stands for all
+    members. With ``dummies=True`` the number is 1 for all that a cell may be, and 0 otherwise. ``members`` are those
+    that the cells name, unless they are given. ``cells`` is a column of pandas, polars or pyarrow, or a list, which
+    gives a dict of lists. A missing cell has missing shares. Other texts, such as ranges, are members themselves.
+
+    >>> import shoal
+    >>> shoal.read_sets(["{Asian, Black}", "White", "*"], members=["Asian", "Black", "White"], dummies=True)
+    {'Asian': [1.0, 0.0, 1.0], 'Black': [1.0, 0.0, 1.0], 'White': [0.0, 1.0, 1.0]}
+    """
+    texts = _texts(cells)
+    named = {text: read_set(text) or (text,) for text in set(texts) if text is not None and not is_star(text)}
+    every = list(map(str, members)) or sorted({member for of in named.values() for member in of})
+    shares: dict[str | None, dict[str, float]] = {}
+    for text in set(texts) - {None}:
+        of = [member for member in named.get(text, every) if member in every] if text is not None else []
+        shares[text] = {member: 1.0 if dummies else 1 / len(of) for member in of}
+    columns = {member: [None if text is None else shares[text].get(member, 0.0) for text in texts] for member in every}
+    return _frame(cells, columns)
+
+
+def codebook(release: Data | Released, columns: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Return a line for each text of the quasi-identifiers of a release: what it stands for, and in how many records.
+
+    ``kind`` is ``value``, ``range``, ``set``, ``any value`` for ``*``, ``missing``, or ``label`` for other texts.
+    Ranges have ``from`` and ``to``, sets their ``members``. ``columns`` names other columns, or those of a table.
+
+    >>> import pyarrow as pa, shoal
+    >>> lines = shoal.codebook(pa.table({"age": ["30-39", "52", "30-39"]}), ["age"])
+    >>> lines["text"], lines["kind"], lines["from"], lines["records"]
+    (['30-39', '52'], ['range', 'value'], [30.0, 52.0], [2, 1])
+    """
+    names = columns or (release.policy.quasi if isinstance(release, Released) else ())
+    if not names:
+        raise DataError("codebook: which columns?", "name them, or pass a release")
+    rows = (tallied_release(release.rows) if isinstance(release, Released) else None) or rows_of(release)
+    if absent := [name for name in names if name not in rows.columns]:
+        raise no_column("the table", absent, rows.columns)
+    lines: dict[str, list[Any]] = {
+        field: [] for field in ("column", "text", "kind", "from", "to", "members", "records")
+    }
+    for name in names:
+        coded = rows.coded(name)
+        counts = np.bincount(coded.codes + 1, rows.weights, len(coded.texts) + 1).astype(np.int64)
+        for text, n in zip((None, *coded.texts), counts.tolist(), strict=True):
+            if n:
+                first, last = _ends(text)
+                of = None if text is None else read_set(text)
+                line = (name, text, _kind(text, first, last), _plain(first), _plain(last), of and list(of), n)
+                for field, cell in zip(lines, line, strict=True):
+                    lines[field].append(cell)
+    return lines
+
+
+def _ends(text: str | None) -> tuple[End, End]:
+    """Return the ends of a text as numbers or, where it has none, as days."""
+    numbers = ends(text)
+    return numbers if numbers != (None, None) else ends(text, Dates(dates=("day",)))
+
+
+def _kind(text: str | None, first: End, last: End) -> str:
+    if text is None:
+        return "missing"
+    if is_star(text):
+        return "any value"
+    if read_set(text) is not None:
+        return "set"
+    if first is None and last is None:
+        return "label"
+    return "value" if first == last else "range"
+
+
+def codebook_text(release: Released) -> str:
+    """Return the codebook as a CSV file; members are separated by vertical bars."""
+    lines = codebook(release)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(lines)
+    for line in zip(*lines.values(), strict=True):
+        writer.writerow([" | ".join(cell) if isinstance(cell, list) else cell for cell in line])
+    return text.getvalue()

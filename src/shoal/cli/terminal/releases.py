@@ -27,6 +27,7 @@ WRITTEN = {
     "certificate": "Certificate",
     "receipt": "Receipt (keep it with the data, do not publish it)",
     "report": "Report (open it in a browser)",
+    "codebook": "Codebook (it may be published with the release)",
     "recoding": "Recoding (keep it with the data, do not publish it)",
 }
 
