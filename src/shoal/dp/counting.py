@@ -18,6 +18,7 @@ from ibis.expr import types as ir
 
 from shoal.dp.asks import Ask, ContributionsAsk, CountAsk, MeanAsk, PersonsAsk, SumAsk, TableAsk
 from shoal.dp.described import CellsOf, FixedPoint
+from shoal.dp.persons import person_key
 from shoal.dp.quantiles import N_CELLS, QuantileAsk, with_blocks
 from shoal.dp.regression import STEPS, RegressionAsk
 from shoal.engines.grouping import Groupable
@@ -25,6 +26,8 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
 from shoal.errors import PolicyError
 from shoal.table import codec
+
+PERSON = "shoal_person"  # the column with the key of a record's person
 
 GroupKey = tuple[str | None, ...]  # the values of the columns to group by, as texts
 Exact = Mapping[GroupKey, list[list[int]]]  # the pieces of a query in each group; a group that is absent is all zeros
@@ -97,7 +100,7 @@ def counted_exactly(
             fields[i].append(list(named))
     who = unused("people", [*by, *aggregates])
     if people:
-        aggregates[who] = limited.count() if unit.entity is None else limited[unit.entity].nunique()
+        aggregates[who] = limited.count() if unit.entity is None else limited[PERSON].nunique()
     found = _grouped(rows, limited, by, aggregates) if aggregates else []
     behind: dict[GroupKey, int] = {}
     for key, row in found if people else ():
@@ -127,18 +130,24 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     """
     if unit.entity is None:
         return rows.table
-    table = rows.table.filter(rows.table[unit.entity].notnull())
+    table = _with_persons(rows, unit.entity)
     used = [name for name in names if name != unit.entity]
     place = unused("shoal_place", table.columns)
     # Only the records of people with too many are hashed and sorted, which takes far longer than counting them.
-    people = table.group_by(unit.entity).agg(**{place: table.count()})
-    many = people.filter(people[place] > unit.contributions).select(unit.entity)
-    few, table = table.anti_join(many, unit.entity), table.semi_join(many, unit.entity)
-    order = order_keys(table.select(unit.entity, *used), 0, of=table)
+    people = table.group_by(PERSON).agg(**{place: table.count()})
+    many = people.filter(people[place] > unit.contributions).select(PERSON)
+    few, table = table.anti_join(many, PERSON), table.semi_join(many, PERSON)
+    order = order_keys(table.select(PERSON, *used), 0, of=table)
     order += [table[name] for name in used if table[name].type().is_string()]
-    number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
+    number = ibis.row_number().over(ibis.window(group_by=[table[PERSON]], order_by=order))
     numbered = table.mutate(**{place: number})
     return few.union(numbered.filter(numbered[place] < unit.contributions).drop(place))
+
+
+def _with_persons(rows: Groupable, entity: str) -> ir.Table:
+    """Return the records of persons, with the key of each."""
+    table = rows.table.mutate(**{PERSON: person_key(rows.table[entity])})
+    return table.filter(table[PERSON].notnull())
 
 
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
@@ -269,11 +278,9 @@ def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: QuantileA
 
 def _contributions(rows: Groupable, ask: ContributionsAsk, unit: PrivacyUnit) -> Exact:
     """Count the people with each number of records, before the limit."""
-    entity = str(unit.entity)
-    table = rows.table.filter(rows.table[entity].notnull())
-    records = unused("records", [entity])
-    people = table.group_by(entity).agg(**{records: table.count()})
-    upto = people.select(records=ibis.least(people[records], ask.upto + 1))
+    table = _with_persons(rows, str(unit.entity))
+    people = table.group_by(PERSON).agg(records=table.count())
+    upto = people.select(records=ibis.least(people.records, ask.upto + 1))
     fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
     counts = [0] * (ask.upto + 1)
     for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):
