@@ -73,7 +73,7 @@ def read_table_file(
 ) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
 
-    ``header``: whether the first line of a CSV file or sheet has the names; None raises an error if it looks like a record.
+    ``header``: whether the first line of a CSV file or sheet has the names; None: an error if it looks like a record.
     ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)

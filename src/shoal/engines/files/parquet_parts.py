@@ -33,7 +33,7 @@ def other_files(folder: Path) -> list[Path]:
 
 
 def _is_of_writers(path: Path) -> bool:
-    """Return whether a file is a mark or checksum of Spark, and holds nothing else: 4 bytes for each 512 of its file."""
+    """Return whether a file is a mark of Spark, or a checksum: 4 bytes for each 512 of the file that it checks."""
     if path.name == "_SUCCESS":
         return path.stat().st_size == 0
     summed = path.with_name(path.name[1:].removesuffix(".crc"))
