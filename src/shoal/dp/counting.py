@@ -18,7 +18,7 @@ from ibis.expr import types as ir
 
 from shoal.dp.asks import Ask, ContributionsAsk, CountAsk, MeanAsk, PersonsAsk, SumAsk, TableAsk
 from shoal.dp.described import CellsOf, FixedPoint
-from shoal.dp.persons import person_key
+from shoal.dp.persons import key_of_person
 from shoal.dp.quantiles import N_CELLS, QuantileAsk, with_blocks
 from shoal.dp.regression import STEPS, RegressionAsk
 from shoal.engines.grouping import Groupable
@@ -146,7 +146,7 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
 
 def _with_persons(rows: Groupable, entity: str) -> ir.Table:
     """Return the records of persons, with the key of each."""
-    table = rows.table.mutate(**{PERSON: person_key(rows.table[entity])})
+    table = rows.table.mutate(**{PERSON: key_of_person(rows.table[entity])})
     return table.filter(table[PERSON].notnull())
 
 

@@ -19,7 +19,7 @@ HIDDEN = "[\u00ad\u200b-\u200f\u2060\ufeff]"  # characters that are not shown
 ENDS = "[" + "".join(f"\\{mark}" for mark in MARKS if not mark.isspace() and mark != '"') + '" ]+'
 
 
-def person_key(column: Any) -> Any:
+def key_of_person(column: Any) -> Any:
     """Return the key of the person of each record; null where it says nothing."""
     if not column.type().is_string():
         return column

@@ -6,7 +6,7 @@ import pytest
 
 from shoal.dp.asks import CountAsk, PersonsAsk
 from shoal.dp.counting import PrivacyUnit, counted_exactly
-from shoal.dp.persons import person_key
+from shoal.dp.persons import key_of_person
 from shoal.engines.grouping import groupable
 from shoal.table.same_values import said_value, says_nothing
 
@@ -35,5 +35,5 @@ def test_a_key_that_says_nothing_is_no_person() -> None:
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "pyspark"])
 def test_every_engine_has_the_key_in_sql(dialect: str) -> None:
     table = ibis.table({"id": "string"}, name="people")
-    sql = str(ibis.to_sql(table.select(person=person_key(table.id)), dialect=dialect))
+    sql = str(ibis.to_sql(table.select(person=key_of_person(table.id)), dialect=dialect))
     assert sql.upper().count("REGEXP_REPLACE") >= 5

@@ -24,8 +24,23 @@ EXPECTED = re.compile(
 PROPERTIES = re.compile(r"<(?:\w+:)?(\w+)\b[^>]*>([^<]*[^<\s][^<]*)<")
 OF_PROGRAMS = re.compile(r"openpyxl|pandas|shoal|XlsxWriter|Microsoft Excel|Apache POI|LibreOffice.*")
 PLAIN_PROPERTIES = frozenset(
-    "created modified lastPrinted revision Application AppVersion DocSecurity ScaleCrop TotalTime SharedDoc "
-    "HyperlinksChanged LinksUpToDate Template i4 lpstr".split()
+    [
+        "created",
+        "modified",
+        "lastPrinted",
+        "revision",
+        "Application",
+        "AppVersion",
+        "DocSecurity",
+        "ScaleCrop",
+        "TotalTime",
+        "SharedDoc",
+        "HyperlinksChanged",
+        "LinksUpToDate",
+        "Template",
+        "i4",
+        "lpstr",
+    ]
 )
 # Names of sheets that programs give: Sheet1, Tabelle1, Feuil1.
 PLAIN_SHEET = re.compile(r"[^\W\d]+ ?\d*")
