@@ -468,7 +468,15 @@ def _name(book: openpyxl.Workbook) -> None:
     book.defined_names["Anna_Smith"] = openpyxl.workbook.defined_name.DefinedName("Anna_Smith", attr_text="Sheet!$A$2")
 
 
-MORE_OF_A_BOOK = (_hidden_sheet, _comment, _author, _link, _footer, _list_of_values, _name)
+def _color(book: openpyxl.Workbook) -> None:
+    book.active["A3"].fill = openpyxl.styles.PatternFill("solid", fgColor="FFFF00")
+
+
+def _hidden_row(book: openpyxl.Workbook) -> None:
+    book.active.row_dimensions[3].hidden = True
+
+
+MORE_OF_A_BOOK = (_hidden_sheet, _comment, _author, _link, _footer, _list_of_values, _name, _color, _hidden_row)
 
 
 @variant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,11 @@ def test_numbers_beyond_all_bounds(place: tuple[str | int, ...], value: Any) -> 
         shoal.anonymize(TABLE, changed(value, *place))
 
 
-def test_a_seed_may_be_of_any_size() -> None:
-    fields = {**FIELDS, "release": {"seed": 10**400}}
-    release = shoal.anonymize(TABLE, fields)
+def test_a_seed_has_at_most_a_hundred_digits() -> None:
+    release = shoal.anonymize(TABLE, {**FIELDS, "release": {"seed": 10**100 - 1}})
     assert shoal.verify_certificate(release.certificate, release.table).holds
+    with pytest.raises(PolicyError, match=r"release\.seed: Input should be less than"):
+        shoal.anonymize(TABLE, {**FIELDS, "release": {"seed": 10**100}})
 
 
 @pytest.mark.parametrize("length", [2, 3])
@@ -375,9 +377,10 @@ def test_parts_of_another_table_are_refused_before_the_loop_runs() -> None:
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(self: Path, pattern: str) -> list[Path]:
-        raise FileNotFoundError(2, "No such file or directory")
+    def gone(folder: Path, onerror: Callable[[OSError], None]) -> list[Any]:
+        onerror(FileNotFoundError(2, "No such file or directory"))
+        return []
 
-    monkeypatch.setattr(Path, "rglob", gone)
+    monkeypatch.setattr(os, "walk", gone)
     with pytest.raises(DataError, match=r"its files cannot be listed \(No such file or directory\)"):
         connect.from_files(tmp_path)

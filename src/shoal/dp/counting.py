@@ -16,6 +16,7 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
+from shoal.dp.persons import key_of_person
 from shoal.dp.public_schema import CellsOf, FixedPoint
 from shoal.dp.quantiles import N_CELLS, QuantileStatistic, with_blocks
 from shoal.dp.regression import STEPS, RegressionStatistic
@@ -33,6 +34,8 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
 from shoal.errors import PolicyError
 from shoal.table import codec
+
+PERSON = "shoal_person"  # the column with the key of a record's person
 
 GroupKey = tuple[str | None, ...]  # the values of the columns to group by, as texts
 Exact = Mapping[GroupKey, list[list[int]]]  # the pieces of a query in each group; a group that is absent is all zeros
@@ -105,7 +108,7 @@ def counted_exactly(
             fields[i].append(list(named))
     people_field = unused("people", [*by, *aggregates])
     if people:
-        aggregates[people_field] = limited.count() if unit.entity is None else limited[unit.entity].nunique()
+        aggregates[people_field] = limited.count() if unit.entity is None else limited[PERSON].nunique()
     group_rows = _grouped(rows, limited, by, aggregates) if aggregates else []
     behind: dict[GroupKey, int] = {}
     for key, row in group_rows if people else ():
@@ -135,18 +138,24 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     """
     if unit.entity is None:
         return rows.table
-    table = rows.table.filter(rows.table[unit.entity].notnull())
+    table = _with_persons(rows, unit.entity)
     value_columns = [name for name in names if name != unit.entity]
     number_column = unused("shoal_place", table.columns)
     # Only the records of people with too many are hashed and sorted, which takes far longer than counting them.
-    people = table.group_by(unit.entity).agg(**{number_column: table.count()})
-    over_limit = people.filter(people[number_column] > unit.contributions).select(unit.entity)
-    within_limit, table = table.anti_join(over_limit, unit.entity), table.semi_join(over_limit, unit.entity)
-    order = order_keys(table.select(unit.entity, *value_columns), 0, of=table)
+    people = table.group_by(PERSON).agg(**{number_column: table.count()})
+    over_limit = people.filter(people[number_column] > unit.contributions).select(PERSON)
+    within_limit, table = table.anti_join(over_limit, PERSON), table.semi_join(over_limit, PERSON)
+    order = order_keys(table.select(PERSON, *value_columns), 0, of=table)
     order += [table[name] for name in value_columns if table[name].type().is_string()]
-    number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
+    number = ibis.row_number().over(ibis.window(group_by=[table[PERSON]], order_by=order))
     numbered = table.mutate(**{number_column: number})
     return within_limit.union(numbered.filter(numbered[number_column] < unit.contributions).drop(number_column))
+
+
+def _with_persons(rows: Groupable, entity: str) -> ir.Table:
+    """Return the records of persons, with the key of each."""
+    table = rows.table.mutate(**{PERSON: key_of_person(rows.table[entity])})
+    return table.filter(table[PERSON].notnull())
 
 
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
@@ -277,11 +286,9 @@ def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], statistic: Qua
 
 def _contributions(rows: Groupable, statistic: ContributionsStatistic, unit: PrivacyUnit) -> Exact:
     """Count the people with each number of records, before the limit."""
-    entity = str(unit.entity)
-    table = rows.table.filter(rows.table[entity].notnull())
-    records = unused("records", [entity])
-    people = table.group_by(entity).agg(**{records: table.count()})
-    upto = people.select(records=ibis.least(people[records], statistic.upto + 1))
+    table = _with_persons(rows, str(unit.entity))
+    people = table.group_by(PERSON).agg(records=table.count())
+    upto = people.select(records=ibis.least(people.records, statistic.upto + 1))
     fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
     counts = [0] * (statistic.upto + 1)
     for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):

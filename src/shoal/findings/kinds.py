@@ -68,11 +68,14 @@ LISTED = 12  # columns that a merged finding names
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings, the gravest first and otherwise by kind; many of one kind and severity become one."""
-    kinds = list(KINDS)
-    alike: dict[tuple[int, int], list[Finding]] = {}
+    """Return findings, the gravest first and otherwise by kind; many of one kind and severity become one.
+
+    A certificate of another version may have kinds that are unknown here: they come last.
+    """
+    kinds = {kind: i for i, kind in enumerate(KINDS)}
+    alike: dict[tuple[int, int, str], list[Finding]] = {}
     for each in findings:
-        alike.setdefault((_ORDER[each.severity], kinds.index(each.kind)), []).append(each)
+        alike.setdefault((_ORDER[each.severity], kinds.get(each.kind, len(kinds)), each.kind), []).append(each)
     return tuple(each for key in sorted(alike) for each in _merged(alike[key]))
 
 

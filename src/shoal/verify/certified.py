@@ -193,7 +193,7 @@ def _require_schema(claims: Any) -> None:
     if nested_deeper(claims, DEEPEST):
         raise DataError(f"the certificate is nested more than {DEEPEST} levels deep", "was it modified?")
     written = claims.get("schema") if isinstance(claims, Mapping) else None
-    if written in EARLIER:
+    if isinstance(written, str) and written in EARLIER:
         raise DataError(
             f"the certificate has the format {written} of an earlier version of shoal; this version reads {SCHEMA}",
             EARLIER[written],

@@ -120,7 +120,7 @@ def test_what_anonymize_would_refuse_is_not_written_either(limit, most, tmp_path
     (tmp_path / "recoding.json").write_text(json.dumps(kept), encoding="utf-8")
     out = tmp_path / "out.csv"
     done = CliRunner().invoke(
-        app, ["apply", str(tmp_path / "recoding.json"), str(tmp_path / "new.csv"), "-o", str(out)]
+        app, ["apply", str(tmp_path / "recoding.json"), str(tmp_path / "new.csv"), "-o", str(out), "--header"]
     )
     assert done.exit_code == 1
     assert not out.exists()

@@ -426,7 +426,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     run = CliRunner().invoke
     done = run(app, ["verify", str(proof), str(path)])
     assert done.exit_code == 0
-    assert "Every requirement holds, and nothing contradicts the certificate." in done.stdout
+    assert "Every requirement holds, and nothing contradicts the certificate" in " ".join(done.stdout.split())
     printed = json.loads(run(app, ["verify", str(proof), str(path), "--json"]).stdout)
     assert (printed["outcome"], printed["holds"]) == ("holds", True)
     assert {"name", "claimed", "found", "holds", "why", "required"} == set(printed["lines"][0])
@@ -495,3 +495,15 @@ def test_help_tells_the_whole_sentence_of_every_command() -> None:
     for command in app.registered_commands:
         assert command.callback is not None
         assert " ".join((command.callback.__doc__ or "").partition("\n")[0].split()) in shown
+
+
+def test_a_finding_with_a_field_or_a_kind_that_nobody_knows(tmp_path: Path) -> None:
+    certificate, path = saved(tmp_path, policy())
+    line = {"kind": "x", "severity": "note", "fact": "A fact", "remedy": "", "columns": [], "people": None}
+    other = copy.deepcopy(certificate) | {"findings": [*certificate["findings"], line]}
+    assert "x" in [finding.kind for finding in verify_certificate(other, path).findings]
+    line["person"] = "p1"
+    with pytest.raises(DataError, match=r"findings\.\d+ \(additionalProperties\)"):
+        verify_certificate(other, path)
+    with pytest.raises(DataError, match=r"schema \(const\)"):
+        verify_certificate(certificate | {"schema": {"a": 1}}, path)

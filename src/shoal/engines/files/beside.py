@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from shoal.text.figures import format_count
 # Keys of the metadata that programs write about the types of a Parquet file; each is checked for what else it holds.
 OF_TYPES = ("ARROW:schema", "pandas", "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata")
 OF_PANDAS = {"index_columns", "column_indexes", "columns", "creator", "pandas_version", "partition_columns"}
+GZIP_HEADER, GZIP_CHUNK = 266, 2**20  # bytes
 OF_FIELDS = (b"PARQUET:field_id",)
 WRITE_AGAIN = "Write the table again with shoal, or as .csv, and publish only that file"
 
@@ -55,7 +57,7 @@ def beside_of(source: Any) -> tuple[Beside, ...]:
         if suffix in office_files.STATISTICS:
             return tuple(_of_statistics(path))
         return tuple(_of_gzip(path)) if suffix == ".gz" else ()
-    except (OSError, zipfile.BadZipFile, pa.ArrowException):
+    except (OSError, zipfile.BadZipFile, zlib.error, pa.ArrowException):
         raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
 
 
@@ -188,13 +190,24 @@ def _of_statistics(path: Path) -> Iterator[Beside]:
 
 
 def _of_gzip(path: Path) -> Iterator[Beside]:
-    """Return the name, comment or extra field that a gzip header has beside the name of the file."""
+    """Return the name, comment or extra field that a gzip header has beside the name of the file, in any member."""
     with path.open("rb") as file:
-        head = file.read(10)
-        if len(head) == 10 and head[3] & 0b11100:
-            fields = bool(head[3] & 0b10100)
-            name = file.read(256).partition(b"\0")[0].decode("latin-1") if not fields else ""
-            if fields or name not in (path.stem, path.with_suffix("").name, ""):
-                yield Beside(
-                    "The gzip header has a file name or a comment", "Pack it again: gzip -n", about_people=False
-                )
+        piece, n_told = file.read(GZIP_CHUNK), 0
+        while piece:
+            n_told += _tells_more(piece, path)
+            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            while piece and not member.eof:
+                member.decompress(piece, GZIP_CHUNK)
+                piece = member.unconsumed_tail or member.unused_data or file.read(GZIP_CHUNK)
+            piece = piece.lstrip(b"\0")
+            if piece and len(piece) < GZIP_HEADER:
+                piece += file.read(GZIP_HEADER)
+    if n_told:
+        yield Beside("The gzip header has a file name or a comment", "Pack it again: gzip -n", about_people=False)
+
+
+def _tells_more(header: bytes, path: Path) -> bool:
+    if len(header) < 10 or not header[3] & 0b11100:
+        return False
+    name = header[10:GZIP_HEADER].partition(b"\0")[0].decode("latin-1")
+    return bool(header[3] & 0b10100) or name not in (path.stem, path.with_suffix("").name, "")

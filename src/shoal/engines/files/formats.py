@@ -11,6 +11,7 @@ import base64
 import contextlib
 import gzip
 import hashlib
+import io
 import os
 import re
 import secrets
@@ -44,6 +45,7 @@ FileBytes = bytearray | memoryview
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
 DIGITS = 38  # of a decimal, in SQL
+TEXT_TIMES = 4  # memory that a table takes, times the bytes of its text
 CELL_BYTES = 24  # of a cell in memory, with its codes while it is counted
 
 
@@ -127,8 +129,18 @@ def _pieces(raw: FileBytes) -> Generator[bytes, None, None]:
 
 
 def _gunzip(raw: FileBytes, name: str) -> bytearray:
+    room, plain = physical_memory(), bytearray()
     try:
-        return bytearray(gzip.decompress(raw))
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            while piece := file.read(layout.CHUNK):
+                plain += piece
+                if room is not None and len(plain) * TEXT_TIMES > room:
+                    raise DataError(
+                        f"{name} unpacks to more than {len(plain) / 2**20:,.0f} MB, too much for memory",
+                        "read it in pieces, with DuckDB",
+                        option="--engine duckdb",
+                    )
+        return plain
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{name} is not a complete gzip file") from None
 

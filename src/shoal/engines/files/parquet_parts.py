@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from shoal.errors import DataError
 
-OF_WRITERS = re.compile(r"_SUCCESS|\..*\.crc")  # marks and checksums that Spark writes beside the rows
 NUMBERED = re.compile(r"part-[0-9]+([-._][0-9a-f-]*)?(-c[0-9]+)?(\.[a-z]+)?\.parquet")  # names without a meaning
 
 
@@ -30,8 +29,17 @@ def parquet_parts(folder: Path) -> list[Path]:
 
 def other_files(folder: Path) -> list[Path]:
     """Return the files of a folder that are not read."""
-    rest = (path for path in _files(folder) if path.suffix != ".parquet")
-    return [path for path in rest if not OF_WRITERS.fullmatch(path.name)]
+    return [path for path in _files(folder) if path.suffix != ".parquet" and not _is_of_writers(path)]
+
+
+def _is_of_writers(path: Path) -> bool:
+    """Return whether a file is a mark of Spark, or a checksum: 4 bytes for each 512 of the file that it checks."""
+    if path.name == "_SUCCESS":
+        return path.stat().st_size == 0
+    summed = path.with_name(path.name[1:].removesuffix(".crc"))
+    if not (path.name.startswith(".") and path.suffix == ".crc" and summed.is_file()):
+        return False
+    return path.stat().st_size == 8 + 4 * -(-summed.stat().st_size // 512)
 
 
 def named_parts(folder: Path) -> list[Path]:

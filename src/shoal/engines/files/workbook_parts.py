@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +20,42 @@ EXPECTED = re.compile(
     r"\[Content_Types\]\.xml|_rels/\.rels|docProps/(app|core)\.xml|xl/(workbook|styles|sharedStrings|calcChain)\.xml"
     r"|xl/_rels/workbook\.xml\.rels|xl/theme/theme\d*\.xml|xl/worksheets/[^/]+\.xml"
 )
-PROPERTIES = re.compile(
-    r"<(?:[a-z]+:)?(creator|lastModifiedBy|title|subject|description|keywords|category|Company|Manager)\b[^>]*>([^<]+)<"
+# The texts of the two parts with properties, except those that programs write: times, versions, the names of sheets.
+PROPERTIES = re.compile(r"<(?:\w+:)?(\w+)\b[^>]*>([^<]*[^<\s][^<]*)<")
+OF_PROGRAMS = re.compile(r"openpyxl|pandas|shoal|XlsxWriter|Microsoft Excel|Apache POI|LibreOffice.*")
+PLAIN_PROPERTIES = frozenset(
+    [
+        "created",
+        "modified",
+        "lastPrinted",
+        "revision",
+        "Application",
+        "AppVersion",
+        "DocSecurity",
+        "ScaleCrop",
+        "TotalTime",
+        "SharedDoc",
+        "HyperlinksChanged",
+        "LinksUpToDate",
+        "Template",
+        "i4",
+        "lpstr",
+    ]
 )
-OF_PROGRAMS = re.compile(r"openpyxl|pandas|shoal|XlsxWriter|Microsoft Excel|Apache POI")
-# Elements of a sheet whose content is shown or kept, and is in no cell.
-ELEMENTS = re.compile(
-    rb"<(?:\w+:)?(dataValidation|conditionalFormatting|hyperlink|oddHeader|oddFooter|evenHeader|evenFooter|firstHeader"
-    rb"|firstFooter|legacyDrawing|drawing|oleObject|control|webPublishItem|protectedRange|scenario|rPh|f)[ />]"
+# Names of sheets that programs give: Sheet1, Tabelle1, Feuil1.
+PLAIN_SHEET = re.compile(r"[^\W\d]+ ?\d*")
+# Elements of a sheet that hold nothing, or the cells; whatever else is there is shown or kept, and is in no cell.
+ELEMENTS = frozenset(
+    b"worksheet sheetPr outlinePr pageSetUpPr tabColor dimension sheetViews sheetView pane selection sheetFormatPr cols"
+    b" col sheetData row c v is t sheetCalcPr sheetProtection autoFilter sortState sortCondition mergeCells mergeCell"
+    b" phoneticPr printOptions pageMargins pageSetup headerFooter rowBreaks colBreaks brk ignoredErrors ignoredError"
+    b" hyperlinks dataValidations".split()
 )
+ELEMENTS_OF_TEXTS = frozenset((b"sst", b"si", b"t"))
+_ELEMENT = re.compile(rb"<(?:\w+:)?(\w+|!--)")
+_CELL_STYLE = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(/?)>")
+_PLACE, _STYLE = re.compile(rb'\br="([A-Z]{1,3})([0-9]+)"'), re.compile(rb'\bs="([0-9]+)"')
+_ROW_LOOKS = re.compile(rb'<(?:\w+:)?row\b[^>]*?\b(?:hidden="(?:1|true)"|customFormat="|outlineLevel=")')
 _ROW, _CELL = re.compile(rb"<(?:\w+:)?row[ />]"), re.compile(rb"<(?:\w+:)?c [^>]*?r=\"([A-Z]{1,3})[0-9]+\"")
 _SHARED = re.compile(
     rb"<(?:\w+:)?c [^>]*?t=\"s\"[^>]*>\s*(?:<(?:\w+:)?f[^>]*>[^<]*</(?:\w+:)?f>)?<(?:\w+:)?v>([0-9]+)<"
@@ -74,11 +102,22 @@ def unread_parts(path: Path) -> Iterator[tuple[bool, str, int]]:
         others = [n for n in names if not EXPECTED.fullmatch(n) and not own_rels.fullmatch(n) and not n.endswith("/")]
         yield True, "other parts, such as comments, pictures or older data", len(others)
         yield True, "texts that no cell of the sheet shows", _unused_texts(book, first)
-        yield True, "formulas, lists, links or notes of the sheet", _elements(book, first)
+        elements = _elements(book, first, ELEMENTS)
+        texts = _elements(book, "xl/sharedStrings.xml", ELEMENTS_OF_TEXTS)
+        yield True, "formulas, lists, links, formatted words or notes of the sheet", elements + texts
+        yield True, "cells or rows that look different from the others of their column", _looks(book, first)
+        yield True, "pieces of other data in the archive", _pieces_of_archive(book)
         yield True, "names of cells", len(re.findall(r"<(?:\w+:)?definedName[ >]", _text(book, "xl/workbook.xml")))
         properties = "".join(_text(book, f"docProps/{part}.xml") for part in ("core", "app"))
-        told = [text for _, text in PROPERTIES.findall(properties) if not OF_PROGRAMS.fullmatch(text.strip())]
-        yield False, "properties of the document, such as its author", len(told) + bool(book.comment)
+        told = [
+            text
+            for name, text in PROPERTIES.findall(properties)
+            if name not in PLAIN_PROPERTIES and not OF_PROGRAMS.fullmatch(text.strip())
+        ]
+        sheets = re.findall(r"<(?:\w+:)?sheet [^>]*?name=\"([^\"]*)\"", _text(book, "xl/workbook.xml"))
+        named = sum(not PLAIN_SHEET.fullmatch(name) for name in sheets)
+        what = "properties of the document, such as its author or the name of a sheet"
+        yield False, what, len(told) + bool(book.comment) + named
 
 
 def _first_sheet(book: zipfile.ZipFile) -> str:
@@ -103,10 +142,40 @@ def _unused_texts(book: zipfile.ZipFile, sheet: str) -> int:
     return max(0, n - len(used))
 
 
-def _elements(book: zipfile.ZipFile, sheet: str) -> int:
+def _elements(book: zipfile.ZipFile, part: str, plain: frozenset[bytes]) -> int:
+    """Count the elements of a part that are none of the plain ones, and comments."""
+    if part not in book.namelist():
+        return 0
+    return sum(
+        sum(name not in plain for name in _ELEMENT.findall(piece)) for piece in _pieces(book, book.getinfo(part))
+    )
+
+
+def _looks(book: zipfile.ZipFile, sheet: str) -> int:
+    """Count the cells below the first row in a style that most of their column have not, and hidden or marked rows."""
     if sheet not in book.namelist():
         return 0
-    return sum(len(ELEMENTS.findall(piece)) for piece in _pieces(book, book.getinfo(sheet)))
+    styles: dict[bytes, Counter[tuple[bytes, bool]]] = {}
+    n_rows = 0
+    for piece in _pieces(book, book.getinfo(sheet)):
+        n_rows += len(_ROW_LOOKS.findall(piece))
+        for cell, empty in _CELL_STYLE.findall(piece):
+            place, style = _PLACE.search(cell), _STYLE.search(cell)
+            if place is not None and place[2] != b"1":
+                styles.setdefault(place[1], Counter())[style[1] if style else b"0", bool(empty)] += 1
+    n_cells = 0
+    for column in styles.values():
+        filled = {style: n for (style, empty), n in column.items() if not empty}
+        usual = max(filled, key=lambda style: filled[style], default=b"0")
+        n_cells += sum(n for (style, empty), n in column.items() if style != usual and not (empty and style == b"0"))
+    return n_rows + n_cells
+
+
+def _pieces_of_archive(book: zipfile.ZipFile) -> int:
+    """Count what a zip archive can hold beside its files: bytes before them, comments, files that another one hides."""
+    members = book.infolist()
+    before = min((member.header_offset for member in members), default=0) > 0
+    return before + sum(bool(member.comment) for member in members) + len(members) - len({m.filename for m in members})
 
 
 def _pieces(book: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:

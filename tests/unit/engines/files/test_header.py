@@ -1,4 +1,4 @@
-"""A first line that may be a record is asked about: taken for names, it would be published and not counted."""
+"""A first line that may be a record is asked about: as names, it would show a person and be left out of counts."""
 
 import random
 from pathlib import Path
