@@ -269,8 +269,8 @@ class Judge:
         Two cells may be safe while two persons dominate what they are together: a shown total tells that sum, if the
         other parts of it are shown.
         """
-        known = {(target.quantity, target.classes.tobytes()) for target in puzzle.targets}
-        found: dict[tuple[int, bytes], ProtectedTotal] = {}
+        judged = {(target.quantity, target.classes.tobytes()) for target in puzzle.targets}
+        failing: dict[tuple[int, bytes], ProtectedTotal] = {}
         for q, quantity in enumerate(self.quantities):
             if quantity.kind == "persons" or (quantity.kind == "records" and not self._several):
                 continue  # unions have enough persons, whatever is hidden
@@ -279,8 +279,8 @@ class Judge:
             ):
                 atoms = np.concatenate([quantity.members[j] for j in classes])
                 target = self._target(q, quantity, classes, atoms, cell=True)
-                if target is not None and (q, classes.tobytes()) not in known:
-                    found[q, classes.tobytes()] = target
+                if target is not None and (q, classes.tobytes()) not in judged:
+                    failing[q, classes.tobytes()] = target
         if self.linked is not None:
             linked, sums = self.linked
             q, n = len(self.quantities), len(sums.members)
@@ -290,9 +290,9 @@ class Judge:
                 atoms = np.concatenate([sums.members[j - column * n] for j in union])
                 table = linked.atoms[column]
                 target = self._target(q, quantity, union, atoms, cell=True, table=table)
-                if target is not None and (q, union.tobytes()) not in known:
-                    found[q, union.tobytes()] = target
-        return [attack.target for attack in puzzle.exposed(hidden, found.values())]
+                if target is not None and (q, union.tobytes()) not in judged:
+                    failing[q, union.tobytes()] = target
+        return [attack.target for attack in puzzle.exposed(hidden, failing.values())]
 
     def _unions(self, cells: csr_array, released: csr_array, hidden: Flags, n: int) -> Iterator[NDArray[np.int64]]:
         """Yield what shown totals leave of hidden cells, and what no shown total tells apart, as sets of classes.
@@ -300,16 +300,16 @@ class Judge:
         ``n`` is the number of classes of a column, of several that are linked.
         """
         for parent, children in self._families:
-            together = [i for i in children if hidden[i]]
-            if len(together) > 1 and not hidden[parent]:
-                yield np.unique(cells[together].indices).astype(np.int64)
-        known = vstack([cells[np.flatnonzero(~hidden)], released]).tocsc()
-        known.sort_indices()
-        alike: dict[tuple[int, bytes], list[int]] = {}
-        for j in range(known.shape[1]):
-            rows = known.indices[known.indptr[j] : known.indptr[j + 1]]
-            alike.setdefault((j // n, rows.tobytes()), []).append(j)
-        yield from (np.array(classes, np.int64) for classes in alike.values() if len(classes) > 1)
+            hidden_children = [i for i in children if hidden[i]]
+            if len(hidden_children) > 1 and not hidden[parent]:
+                yield np.unique(cells[hidden_children].indices).astype(np.int64)
+        shown = vstack([cells[np.flatnonzero(~hidden)], released]).tocsc()
+        shown.sort_indices()
+        by_rows: dict[tuple[int, bytes], list[int]] = {}
+        for j in range(shown.shape[1]):
+            rows = shown.indices[shown.indptr[j] : shown.indptr[j + 1]]
+            by_rows.setdefault((j // n, rows.tobytes()), []).append(j)
+        yield from (np.array(classes, np.int64) for classes in by_rows.values() if len(classes) > 1)
 
     @cached_property
     def _families(self) -> list[tuple[int, list[int]]]:

@@ -241,11 +241,11 @@ def suppressed(
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 
 
-def _cheap(puzzle: Puzzle, first: Flags, step: Step) -> Flags:
+def _cheap(puzzle: Puzzle, start: Flags, step: Step) -> Flags:
     """Hide, target by target, the cells along a cheap way to move it; hidden ones cost nothing more."""
     pending = sorted(puzzle.targets, key=lambda target: -max(target.above, target.below))
-    hidden = first.copy()
-    if puzzle.grid is not None and first is puzzle.unsafe:
+    hidden = start.copy()
+    if puzzle.grid is not None and start is puzzle.unsafe:
         for target in pending:
             _hide_box(puzzle, puzzle.grid, target, hidden)
     attacks = list(puzzle.exposed(hidden))
