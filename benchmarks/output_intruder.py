@@ -82,7 +82,7 @@ class Intruder:
     counts: list[tuple[PlaceSet, float]] = field(default_factory=list)
     sums: list[tuple[str, PlaceSet, float]] = field(default_factory=list)
     cells: set[PlaceSet] = field(default_factory=set)  # that some release was about, published or hidden
-    cells_of_sums: set[PlaceSet] = field(default_factory=set)  # those of sums and means
+    cells_of_sums: set[PlaceSet] = field(default_factory=set)  # those of sums and means, and what totals tell of them
 
     def __post_init__(self) -> None:
         labels = [sorted({str(row[name]) for row in self.rows}) for name in GROUPS]
@@ -107,12 +107,28 @@ class Intruder:
             self.cells.add(group)
             if {"sum", "mean"} & {*asked.get("statistics", ())}:
                 self.cells_of_sums.add(group)
+                if not row["suppressed"]:
+                    self.cells_of_sums |= {
+                        self.hidden_part(found, fixed, name, condition) for name in asked["by"] if name not in fixed
+                    }
             if row.get("count") is not None:
                 self.counts.append((group, float(row["count"])))
             if row.get("sum") is not None:
                 self.sums.append((asked["value"], group, row["sum"]))
             if row.get("mean") is not None:
                 self.sums.append((asked["value"], group, row["mean"] * row["count"]))
+
+    def hidden_part(self, found: Any, total: Mapping[str, str], name: str, condition: Mapping[str, str]) -> PlaceSet:
+        """Return what a published total shows of hidden cells together, of those that one more column tells apart."""
+        groups = [
+            self.group({**total, name: row[name], **condition})
+            for row in found.table.to_pylist()
+            if row["suppressed"]
+            and row[name] != "Total"
+            and all(row[other] == total.get(other, "Total") for other in found.asked.names if other != name)
+            and condition.get(name, row[name]) == row[name]
+        ]
+        return frozenset().union(*groups)
 
     def read_regression(self, found: Any, asked: Mapping[str, Any]) -> None:
         """Learn what residuals imply: they add up to 0, also over the people with a 1; counts of these are known."""

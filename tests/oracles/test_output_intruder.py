@@ -35,6 +35,17 @@ def test_nothing_follows_from_all_that_was_published_with_one_ledger(first: int,
     assert n_published > 12
 
 
+def test_what_totals_tell_of_several_hidden_cells_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this sequence, two hidden cells are safe each, and two people have most of what they are together."""
+    program = intruder()
+    assert program.sequence(48, tmp_path)[1] == []
+    monkeypatch.setattr("shoal.output.judging.Judge.unprotected", lambda *_: [])
+    (tmp_path / "48.json").unlink()
+    for path in tmp_path.glob("48-*.csv"):
+        path.unlink()
+    assert program.sequence(48, tmp_path)[1]
+
+
 def test_the_intruder_finds_what_is_published_without_a_ledger(tmp_path: Path) -> None:
     """The difference of two conditions is two people, and income less wages is one person's capital."""
     program = intruder()

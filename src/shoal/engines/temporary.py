@@ -40,8 +40,8 @@ def private_folder(prefix: str = LOCKED_PREFIX) -> PrivateFolder:
 def _remove_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{LOCKED_PREFIX}*"):
         try:
-            found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
                 continue
             lock = _locked(folder / LOCK)
         except OSError:  # it has no lock, or somebody holds it

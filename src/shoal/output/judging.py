@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -23,14 +23,16 @@ from shoal.errors import CannotTellError
 from shoal.output.asked import AskedTable
 from shoal.output.atoms import AtomTable
 from shoal.output.checked import OutputCell, OutputCheck
-from shoal.output.layout import CellLayout, atoms_of_rows, hidden_before, merged_atoms, released_before
+from shoal.output.layout import CellLayout, atoms_of_rows, families_of, hidden_before, merged_atoms, released_before
 from shoal.output.ledger import Earlier
 from shoal.output.linear import TOLERANCE, Flags, LinearIntruder, Totals
 from shoal.output.linked import EarlierSums, LinkedColumns, LinkedTotals, linked_totals
 from shoal.output.possible import full_groups
 from shoal.output.rules import CellRule, OutputRules
-from shoal.output.suppression import Insiders, ProtectedTotal, Puzzle, Step, suppressed
+from shoal.output.suppression import Hiding, Insiders, ProtectedTotal, Puzzle, Step, suppressed
 from shoal.table.frequency import Floats
+
+MAX_PATTERNS = 50  # that are tried, each with the unions that the one before did not protect
 
 Margins = tuple[float, float]  # how far above and below the truth a hidden total must be able to lie
 
@@ -261,6 +263,61 @@ class Judge:
                 add(ProtectedTotal(0, classes, 1.0, 0.0))
         return list(found.values())
 
+    def unprotected(self, puzzle: Puzzle, hidden: Flags) -> list[ProtectedTotal]:
+        """Return the sums over several hidden cells that can be worked out although they fail a rule.
+
+        Two cells may be safe while two persons dominate what they are together: a shown total tells that sum, if the
+        other parts of it are shown.
+        """
+        judged = {(target.quantity, target.classes.tobytes()) for target in puzzle.targets}
+        failing: dict[tuple[int, bytes], ProtectedTotal] = {}
+        for q, quantity in enumerate(self.quantities):
+            if quantity.kind == "persons" or (quantity.kind == "records" and not self._several):
+                continue  # unions have enough persons, whatever is hidden
+            for classes in self._unions(
+                quantity.totals.cells, quantity.totals.published, hidden, len(quantity.members)
+            ):
+                atoms = np.concatenate([quantity.members[j] for j in classes])
+                target = self._target(q, quantity, classes, atoms, cell=True)
+                if target is not None and (q, classes.tobytes()) not in judged:
+                    failing[q, classes.tobytes()] = target
+        if self.linked is not None:
+            linked, sums = self.linked
+            q, n = len(self.quantities), len(sums.members)
+            quantity = _Quantity("values", sums.totals, sums.class_of, sums.members, [])
+            for union in self._unions(sums.totals.cells, sums.released, hidden, n):
+                column = int(union[0]) // n
+                atoms = np.concatenate([sums.members[j - column * n] for j in union])
+                table = linked.atoms[column]
+                target = self._target(q, quantity, union, atoms, cell=True, table=table)
+                if target is not None and (q, union.tobytes()) not in judged:
+                    failing[q, union.tobytes()] = target
+        return [attack.target for attack in puzzle.exposed(hidden, failing.values())]
+
+    def _unions(self, cells: csr_array, released: csr_array, hidden: Flags, n: int) -> Iterator[NDArray[np.int64]]:
+        """Yield what shown totals leave of hidden cells, and what no shown total tells apart, as sets of classes.
+
+        ``n`` is the number of classes of a column, of several that are linked.
+        """
+        for parent, children in self._families:
+            hidden_children = [i for i in children if hidden[i]]
+            if len(hidden_children) > 1 and not hidden[parent]:
+                yield np.unique(cells[hidden_children].indices).astype(np.int64)
+        shown = vstack([cells[np.flatnonzero(~hidden)], released]).tocsc()
+        shown.sort_indices()
+        by_rows: dict[tuple[int, bytes], list[int]] = {}
+        for j in range(shown.shape[1]):
+            rows = shown.indices[shown.indptr[j] : shown.indptr[j + 1]]
+            by_rows.setdefault((j // n, rows.tobytes()), []).append(j)
+        yield from (np.array(classes, np.int64) for classes in by_rows.values() if len(classes) > 1)
+
+    @cached_property
+    def _families(self) -> list[tuple[int, list[int]]]:
+        """The totals of the table, and the cells that each is the sum of; a regression has none."""
+        if self.asked.on:
+            return []
+        return families_of(self.layout.cells, [len(dimension) for dimension in self.asked.dimensions])
+
     def _linked_targets(self) -> Iterator[ProtectedTotal | None]:
         """Yield the sums of linked columns that must stay uncertain: of classes, and of all cells of the table."""
         if self.linked is None:
@@ -376,7 +433,7 @@ class Judge:
             reason = f"published figures are different today: {', '.join(dict.fromkeys(self.changed))}"
         else:
             try:
-                pattern = suppressed(puzzle, progress, 0.7 * time_limit)
+                pattern = self._pattern(puzzle, progress, 0.7 * time_limit)
                 ranges = {} if pattern is None else self._ranges(pattern.hidden, progress, end)
             except CannotTellError as error:
                 missing, pattern = error.message, None
@@ -409,6 +466,18 @@ class Judge:
             earlier=tuple(self.earlier),
             total=total,
         )
+
+    def _pattern(self, puzzle: Puzzle, progress: Step, time_limit: float) -> Hiding | None:
+        """Return a pattern that protects the unions of its hidden cells too."""
+        start, first = time.monotonic(), None
+        for _ in range(MAX_PATTERNS):
+            pattern = suppressed(puzzle, progress, max(0.0, start + time_limit - time.monotonic()), first)
+            more = [] if pattern is None else self.unprotected(puzzle, pattern.hidden)
+            if not more:
+                return pattern
+            first = None if pattern is None else pattern.hidden
+            puzzle = replace(puzzle, targets=[*puzzle.targets, *more])
+        raise CannotTellError("no choice of hidden cells was found that protects what several are together")
 
     def _ranges(self, hidden: Flags, progress: Step, end: float) -> dict[int, dict[str, tuple[float, float]]]:
         """Return what an intruder can tell of the hidden cells: the least and the largest possible figure.

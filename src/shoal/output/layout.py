@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,15 +92,42 @@ def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list
     return vstack(members).tocsr(), figures, gone
 
 
+def families_of(cells: Sequence[CellKey], sizes: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Return each cell that others add up to, with these, for every dimension that tells them apart.
+
+    ``sizes`` are the numbers of columns of the dimensions.
+    """
+    index = {key: i for i, key in enumerate(cells)}
+    found: dict[tuple[int, int], list[int]] = {}
+    for i, (labels, kept) in enumerate(cells):
+        start = 0
+        for size in sizes:
+            depth = sum(kept[start : start + size])
+            if depth:
+                last = start + depth - 1
+                wider = tuple(keep and j != last for j, keep in enumerate(kept))
+                total = tuple(None if j == last else label for j, label in enumerate(labels))
+                found.setdefault((start, index[total, wider]), []).append(i)
+            start += size
+    return [(parent, children) for (_, parent), children in found.items()]
+
+
 def hidden_before(earlier: Earlier, atoms: AtomTable) -> csr_array:
     """Return the cells of an earlier table that were hidden over the atoms: they must stay as uncertain as they were.
 
-    Of regressions, hidden groups have no figures that could have been told.
+    So must what a published total shows of several of them together. Of regressions, hidden groups have no figures
+    that could have been told.
     """
     if earlier.asked.on:
         return csr_array((0, len(atoms.codes)))
     layout = laid_out(earlier.asked, atoms)
-    return layout.members[[i for i, key in enumerate(layout.cells) if key not in earlier.figures]]
+    hidden = [i for i, key in enumerate(layout.cells) if key not in earlier.figures]
+    rows = [layout.members[hidden]]
+    for parent, children in families_of(layout.cells, [len(dimension) for dimension in earlier.asked.dimensions]):
+        together = [i for i in children if layout.cells[i] not in earlier.figures]
+        if len(together) > 1 and layout.cells[parent] in earlier.figures:
+            rows.append(csr_array(layout.members[together].sum(axis=0).reshape(1, -1)))
+    return vstack(rows).tocsr()
 
 
 def atoms_of_rows(cells: csr_array) -> list[NDArray[np.int64]]:

@@ -165,6 +165,7 @@ class LinkedTotals:
     class_of: NDArray[np.int64]  # of each atom
     members: list[NDArray[np.int64]]  # (classes)  the atoms of each
     cells_before: list[NDArray[np.int64]]  # the atoms of the cells of earlier tables of any of these columns
+    released: csr_array  # the published totals without the equations
 
     def classes(self, atoms: NDArray[np.int64], column: int) -> NDArray[np.int64]:
         """Return the classes of some atoms in a column."""
@@ -200,4 +201,4 @@ def linked_totals(linked: LinkedColumns, cells: csr_array, earlier: Sequence[Ear
     everything = vstack(known).tocsr()
     everything.eliminate_zeros()
     totals = Totals(sums.ravel(), floors, csr_array(wide), csr_array(everything), integer=False, linked=True)
-    return LinkedTotals(totals, class_of, members, atoms_of_rows(before))
+    return LinkedTotals(totals, class_of, members, atoms_of_rows(before), csr_array(known[0]))

@@ -337,7 +337,7 @@ def _judged(
     else:
         puzzle = judge.puzzle(hidden[group_of])
         records = np.array([fit.records for fit in fits.values()])
-        while not puzzle.safe(hidden[group_of]):
+        while not puzzle.safe(hidden[group_of]) or judge.unprotected(puzzle, hidden[group_of]):
             if hidden.all():
                 reason = "earlier releases alone already give away too much about some records"
                 break

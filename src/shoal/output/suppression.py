@@ -209,8 +209,15 @@ class Hiding:
         return self.cost <= self.bound + 1e-6 * max(1.0, self.cost)
 
 
-def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit: float = 60.0) -> Hiding | None:
+def suppressed(
+    puzzle: Puzzle,
+    step: Step = lambda what, share: None,
+    time_limit: float = 60.0,
+    first: Flags | None = None,
+) -> Hiding | None:
     """Return a safe pattern; None if there is none, not even with every cell hidden.
+
+    ``first`` is a pattern to begin with, which was safe with fewer targets.
 
     After ``time_limit`` seconds, nothing more is tried to hide fewer cells; the pattern is safe, but not proved least.
     """
@@ -221,7 +228,7 @@ def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit
         return Hiding(puzzle.unsafe, cost, cost)
     if not puzzle.safe(everything):
         return None
-    hidden = _cheap(puzzle, step)
+    hidden = _cheap(puzzle, puzzle.unsafe if first is None else first, step)
     spared = _spared(puzzle, hidden.copy(), step, start + 0.6 * time_limit)
     if puzzle.safe(spared):  # all of it once more
         hidden = spared
@@ -234,11 +241,11 @@ def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 
 
-def _cheap(puzzle: Puzzle, step: Step) -> Flags:
+def _cheap(puzzle: Puzzle, start: Flags, step: Step) -> Flags:
     """Hide, target by target, the cells along a cheap way to move it; hidden ones cost nothing more."""
     pending = sorted(puzzle.targets, key=lambda target: -max(target.above, target.below))
-    hidden = puzzle.unsafe.copy()
-    if puzzle.grid is not None:
+    hidden = start.copy()
+    if puzzle.grid is not None and start is puzzle.unsafe:
         for target in pending:
             _hide_box(puzzle, puzzle.grid, target, hidden)
     attacks = list(puzzle.exposed(hidden))

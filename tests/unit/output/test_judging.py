@@ -1,12 +1,15 @@
 """What single cells do not show: rows that are absent, two releases together, and what contributors know."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
+from examples import tables
 from shoal.output.checked import OutputCheck
 
 ILL = pa.table(
@@ -147,3 +150,51 @@ def test_the_mean_of_nobody_is_missing_and_not_zero(tmp_path: Path) -> None:
     assert (nobody["count"], nobody["mean"], nobody["suppressed"]) == (0, None, False)
     found.save(tmp_path / "a.csv")
     assert shoal.check_output(rows, ledger=tmp_path / "ledger.json", **asked).holds
+
+
+def test_what_hidden_cells_are_together_does_not_tell_of_two_persons() -> None:
+    """One cell fails and another protects it: the total less the rest is their sum, 91 % of it are two persons."""
+    groups = {"x": [27, 5, 4, 0], "y": [5, 6, 5, 6, 5, 6, 5, 5], "z": [65, 0, 0, 0]}
+    rows = pa.table(
+        {
+            "a": [name for name, values in groups.items() for _ in values],
+            "capital": [float(value) for values in groups.values() for value in values],
+        }
+    )
+    found = shoal.check_output(rows, by=["a"], value="capital", statistics=["sum"], min_count=4)
+    assert {cell.labels[0]: bool(cell.why) for cell in found.cells} == {"x": False, "y": False, "z": True, None: False}
+    assert {("z",)} < hidden(found) != {("x",), ("z",)}
+
+
+@pytest.mark.parametrize("seeds", tables(40, always=10))
+def test_no_total_shows_several_hidden_cells_of_which_two_persons_have_most(seeds: range, tmp_path: Path) -> None:
+    """With plain sums, for every row and column of a table, also after another table with the same ledger."""
+    assert sum(unions_that_are_told(seed, tmp_path) for seed in seeds) >= len(seeds)
+
+
+def unions_that_are_told(seed: int, folder: Path) -> int:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 60))
+    labels = {"a": rng.choice(list("wxyz"), n), "b": rng.choice(list("pq"), n)}
+    values = np.exp(rng.normal(2, 2.2, n)).round()
+    rows, tried = pa.table({**labels, "v": values}), 0
+    asked: dict[str, Any] = {"value": "v", "statistics": ["sum"], "min_count": 3, "p": None}
+    for by in (["a"], ["a", "b"]):
+        found = shoal.check_output(rows, by=by, ledger=folder / f"{seed}.json", **asked)
+        if not found.safe:
+            continue
+        found.save(folder / f"{seed}-{len(by)}.csv")
+        suppressed = {tuple(row[name] for name in by): row["suppressed"] for row in found.table.to_pylist()}
+        for total, j in itertools.product(suppressed, range(len(by))):
+            if total[j] != "Total" or suppressed[total]:
+                continue
+            parts = [k for k in suppressed if k[j] != "Total" and (*k[:j], "Total", *k[j + 1 :]) == total]
+            together = np.zeros(n, np.bool_)
+            for part in parts:
+                matching = [labels[name] == label for name, label in zip(by, part, strict=True) if label != "Total"]
+                together |= np.logical_and.reduce(matching) & suppressed[part]
+            largest = np.sort(values[together])[::-1]
+            if sum(suppressed[part] for part in parts) > 1 and len(largest):
+                assert largest[:2].sum() <= 0.9 * largest.sum() * (1 + 1e-9)
+                tried += 1
+    return tried
