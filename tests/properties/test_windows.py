@@ -120,7 +120,8 @@ def test_no_value_is_in_the_label_of_one_class_alone():
         low, high = np.sort(rng.integers(0, 6, (2, n_classes)), axis=0)
         before = fixed.around(low, high)
         first, last = covered_twice(fixed, *before, rng.integers(2, 9, n_classes))
-        assert (first <= before[0]).all() and (last >= before[1]).all()
+        assert (first <= before[0]).all()
+        assert (last >= before[1]).all()
         for position in range(6):
             covering = (first <= position) & (position <= last)
             assert covering.sum() != 1 or (covering & (first == last)).any()

@@ -20,7 +20,7 @@ begins after b + 1 or ends before e − 1. In a window of 3, any two values make
 {0, n − 1} and, from n = 4 on, {1, n − 2}: windows that contain 1 begin at 0, and end before n − 2, or are the whole
 column; with n = 3, for any two.
 
-All of the table together may tell more: a value in the label of one class only must be in that class, because it occurs.
+All classes together may tell more: a value in the label of one class only must be in that class, because it occurs.
 Then a second class is written as a larger window, which contains it too (``covered_twice``).
 
 With n = 2 there is nothing to hide a value among. There a class with both is written as the top, and so is, for each of
@@ -166,8 +166,8 @@ def covered_twice(
 ) -> tuple[Positions, Positions]:
     """Widen windows until every position is in those of two classes, or a class is written as its value.
 
-    Every value of the column occurs, so a class whose window alone contains one would have it for certain. The window of
-    the class with the fewest records, times what it grows by, is replaced by the smallest that contains the value too.
+    Every value of the column occurs, so a class whose window alone contains one would have it for certain. Of another
+    class, the window is replaced by the smallest that contains the value too: where it adds least, times records.
     """
     first, last = first.copy(), last.copy()
     while len(first) > 1 and not fixed.two_valued:
