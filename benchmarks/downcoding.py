@@ -1,13 +1,15 @@
 """What do the labels of a release give back, and do they single people out?
 
-    python benchmarks/downcoding.py [--data ADULT_CSV] [--k 2 5 10] [--json FILE] [--page]
-    python benchmarks/downcoding.py --tables 30 [--k 5]
+    python benchmarks/downcoding.py [--data ADULT_CSV] [--k 2 5 10] [--labels fixed tight] --json adult.json
+    python benchmarks/downcoding.py --tables 30 --k 5 --json tables.json
+    python benchmarks/downcoding.py --page adult.json tables.json  # writes docs/local.md and docs/attacks.md
 
-Adult is split into two halves. A release is made of one of them, with the proposed policy unedited: with its labels,
-which are fixed before classes are formed; with the tightest ones (``tight-range``, ``tight-set``); and with labels of
-the hierarchies that come with the table. The attacker reads the file of the release and its policy, and knows, which is
-more than the release says, which values each column has and how often. Nothing here uses the package but to make the
-releases: labels are read, and the rule of the windows is applied, by this program alone.
+Adult, or a public table of ``newcomer.py``, is split into two halves. A release is made of one of them, with the
+proposed policy unedited: with its labels, which are fixed before classes are formed; with the tightest ones
+(``tight-range``, ``tight-set``); and with labels of the hierarchies that come with the table. The attacker reads the
+file of the release and its policy, and knows, which is more than the release says, which values each column has and how
+often. Nothing here uses the package but to make the releases: labels are read, and the rule of the windows is applied,
+by this program alone.
 
 Downcoding (A. Cohen, "Attacks on deidentification's defenses", USENIX Security 2022): for each class the attacker lists
 everything that could have been written as its label; a value that occurs in all of these is certain. The tuple of a
@@ -18,7 +20,9 @@ Singling out (A. Cohen, K. Nissim, PNAS 2020): "in the box of this class, and at
 member of the set", for each class, each generalized column, each end and member. A try succeeds if that is true of
 exactly one person of the half the release is about. The control is the other half, of which the release says nothing.
 An end is the outermost value; with ``cell``, the outermost part of the range: as many values as windows of its size are
-moved by, and a quarter of the range otherwise.
+moved by.
+
+``--labels anjana`` attacks a release by anjana (PyPI) along the hierarchies, with up to 5 % of the records suppressed.
 """
 
 from __future__ import annotations
@@ -26,19 +30,26 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from page import between
+from page import table as markdown
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "adult" / "adult.csv"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 LABELS = ("fixed", "tight", "hierarchies")
+PEERS = ("anjana",)
+LEAST = 200  # records of a table
 RANGE = re.compile(r"(-?[0-9.]+)-([0-9.]+)|\[(-?[0-9.e+-]+), (-?[0-9.e+-]+)([\])])")
 Mask = NDArray[np.bool_]
 
@@ -50,6 +61,7 @@ class Result:
     table: str
     labels: str
     k: int
+    n_people: int
     loss: float
     generalized: int  # records with a generalized cell
     certain_cells: int
@@ -67,7 +79,7 @@ class Result:
 class Column:
     """What the attacker knows about a column: its values, in the order of the published rule, and their numbers."""
 
-    def __init__(self, cells: str, texts: Sequence[str]) -> None:
+    def __init__(self, cells: str, texts: Sequence[str], levels: Sequence[Sequence[str]] = ()) -> None:
         counts = Counter(texts)
         self.cells = cells
         self.numeric = cells.endswith("range") and all(_number(text) is not None for text in counts if text)
@@ -76,7 +88,15 @@ class Column:
         else:
             self.values = sorted((text for text in counts if text), key=lambda text: (-counts[text], text))
         self.counts = counts
-        self.windows = _windows(len(self.values))
+        self.windows = _windows(len(self.values), skipped=cells == "range")
+        self.below: dict[str, tuple[str, ...]] = {}  # by label of a hierarchy
+        self.children: dict[str, set[str]] = {}
+        for line in levels:
+            if line[0] in counts:
+                for child, label in pairwise(line):
+                    self.below[label] = tuple(dict.fromkeys((*self.below.get(label, ()), line[0])))
+                    if child != label:
+                        self.children.setdefault(label, set()).add(child)
         self._certain: dict[tuple[str, ...], frozenset[str]] = {}
 
     def covered(self, label: str) -> tuple[str, ...]:
@@ -85,6 +105,8 @@ class Column:
             return (label,)
         if label == "*":
             return tuple(self.values)
+        if label in self.below:
+            return self.below[label]
         if label.startswith("{"):
             members = {
                 json.loads(m) if m.startswith('"') else m
@@ -102,7 +124,10 @@ class Column:
     def certain(self, label: str) -> frozenset[str]:
         """The values that every class has that could be written like this."""
         covered = self.covered(label)
-        if len(covered) < 2 or self.cells == "hierarchy":
+        if self.cells == "hierarchy":  # the lowest label of all: of two children, both occur
+            children = self.children.get(label, set())
+            return frozenset(children) if len(children) == 2 and children <= set(covered) else frozenset()
+        if len(covered) < 2 or self.cells == "levels":
             return frozenset()
         if covered not in self._certain:
             self._certain[covered] = self._certain_in(covered)
@@ -124,13 +149,17 @@ class Column:
         return frozenset(self.values[i] for i in certain or ())
 
     def window(self, low: int, high: int) -> tuple[int, int]:
-        """The published rule: the first of the smallest windows that contain both."""
-        return next((w for w in self.windows if w[0] <= low and high <= w[1]), (0, len(self.values) - 1))
+        """The published rule: of the smallest windows that contain both, the one in whose middle they are."""
+        for size, listed in self.windows:
+            fitting = [w for w in listed if w[0] <= low and high <= w[1]]
+            if fitting:
+                return min(fitting, key=lambda w: (abs(2 * w[0] + size - 1 - low - high), -w[0]))
+        return 0, len(self.values) - 1
 
     def ends(self, label: str, kind: str) -> Iterator[tuple[str, ...]]:
         """What a try looks for: the ends of a range, or each member of a set."""
         covered = self.covered(label)
-        if not self.numeric or (self.cells == "hierarchy" and label.startswith("{")):
+        if not self.numeric:
             yield from ((value,) for value in covered)
             return
         n = 1
@@ -145,18 +174,21 @@ def _step(n_covered: int) -> int:
     size = 3
     while 2 * size - 1 <= n_covered:
         size = 2 * size - 1
-    return max(2, size // 2)
+    return max(2, size // 4)
 
 
-def _windows(n: int) -> list[tuple[int, int]]:
+def _windows(n: int, *, skipped: bool) -> list[tuple[int, list[tuple[int, int]]]]:
+    """The windows over n values, by size; without those of 9, if these are skipped."""
     listed = []
     size = 3
     while size <= n:
-        step = max(2, size // 2)
+        step = max(2, size // 4)
         starts = [start for start in range(0, n, step) if start + size <= n]
-        listed += [(start, n - 1 if start == starts[-1] else start + size - 1) for start in starts]
+        windows = [(start, n - 1 if start == starts[-1] else start + size - 1) for start in starts]
+        if not (skipped and size == 9):
+            listed.append((size, [window for window in windows if window != (0, n - 1)]))
         size = 2 * size - 1
-    return [window for window in listed if window != (0, n - 1)]
+    return listed
 
 
 def _number(text: str) -> float | None:
@@ -174,7 +206,14 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
     policy = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
     quasi = [name for name, column in policy["columns"].items() if column["role"] == "quasi"]
     release, people, others = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
-    columns = [Column(policy["columns"][name].get("cells", "hierarchy"), people[name].tolist()) for name in quasi]
+    columns = [
+        Column(
+            "levels" if labels in PEERS else policy["columns"][name].get("cells", "hierarchy"),
+            people[name].tolist(),
+            _levels(folder / f"{name}.csv"),
+        )
+        for name in quasi
+    ]
     classes = release.groupby(quasi, sort=False, dropna=False).size()
     labels_of = [key if isinstance(key, tuple) else (key,) for key in classes.index]
     sizes = classes.to_numpy()
@@ -198,8 +237,22 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
                         counted[1 + half] += of.matching(rows[half], j, wanted) == 1
     shares = [tries[kind][1 + half] / max(1, tries[kind][0]) for kind in ("value", "cell") for half in (0, 1)]
     return Result(
-        table, labels, k, loss, int(sizes[spread.any(axis=1)].sum()), n_cells, n_tuples, tries["value"][0], *shares
+        table,
+        labels,
+        k,
+        len(people),
+        loss,
+        int(sizes[spread.any(axis=1)].sum()),
+        n_cells,
+        n_tuples,
+        tries["value"][0],
+        *shares,
     )
+
+
+def _levels(path: Path) -> list[list[str]]:
+    """The lines of a hierarchy."""
+    return [line.split(";") for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def _alone(columns: Sequence[Column], labels_of: Sequence[Sequence[str]]) -> dict[tuple[int, int], frozenset[str]]:
@@ -257,26 +310,137 @@ def released(people: pd.DataFrame, labels: str, k: int, folder: Path, hierarchie
             continue
         if labels == "tight" and column.get("cells") in ("range", "set"):
             column["cells"] = f"tight-{column['cells']}"
-        if labels == "hierarchies" and hierarchies is not None:
-            column |= {"cells": "hierarchy", "hierarchy": f"adult_hierarchy_{name}.csv"}
-    policy = shoal.Policy.of(fields, hierarchies or folder)
-    release = shoal.anonymize(folder / "people.csv", policy)
+        if labels in ("hierarchies", *PEERS) and hierarchies is not None:
+            column |= {"cells": "hierarchy", "hierarchy": f"{name}.csv"}
+            shutil.copy(hierarchies / f"adult_hierarchy_{name}.csv", folder / f"{name}.csv")
+    policy = shoal.Policy.of(fields, folder)
     (folder / "policy.toml").write_text(policy.to_toml(), encoding="utf-8")
+    if labels == "anjana":
+        return by_anjana(people, policy.quasi, k, folder)
+    release = shoal.anonymize(folder / "people.csv", policy)
     release.save(folder / "release.csv", force=True)
     return float(release.loss["loss"])
 
 
-def adult(path: Path, k: int, kinds: Sequence[str]) -> Iterator[Result]:
+def by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> float:
+    """Write a release by anjana, along the same hierarchies; return its loss, a suppressed record counting as 1."""
+    from anjana.anonymity import k_anonymity
+
+    hierarchies, sizes = {}, {}
+    for name in quasi:
+        lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
+        present = [lines[value] for value in people[name].unique()]
+        levels = range(len(present[0]))
+        hierarchies[name] = {at: people[name].map(lambda value, at=at: lines[value][at]).to_numpy() for at in levels}  # noqa: B023
+        sizes[name] = {label: n for at in levels for label, n in Counter(line[at] for line in present).items()}
+    release = k_anonymity(people[list(quasi)].copy(), [], list(quasi), k, 5, hierarchies)
+    release.to_csv(folder / "release.csv", index=False)
+    domain = {name: people[name].nunique() for name in quasi}
+    cells = [release[name].map(sizes[name]).sub(1).div(domain[name] - 1).sum() for name in quasi]
+    gone = len(people) - len(release)
+    return float((sum(cells) / len(quasi) + gone) / len(people))
+
+
+def halves(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Two halves of a table, drawn at random."""
+    order = np.random.default_rng(0).permutation(len(table))
+    return [table.iloc[np.sort(part)].reset_index(drop=True) for part in np.array_split(order, 2)]
+
+
+def tried(name: str, table: pd.DataFrame, labels: str, k: int, hierarchies: Path | None = None) -> Result:
+    """Release one half of a table, and attack it."""
+    inside, outside = halves(table)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        outside.to_csv(folder / "others.csv", index=False)
+        loss = released(inside, labels, k, folder, hierarchies)
+        return attacked(name, labels, k, loss, folder)
+
+
+def adult(path: Path, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[Result]:
     """Adult in two halves."""
     table = pd.read_csv(path, sep=";", dtype=str, keep_default_na=False)
-    order = np.random.default_rng(0).permutation(len(table))
-    halves = [table.iloc[np.sort(part)].reset_index(drop=True) for part in np.array_split(order, 2)]
-    for labels in kinds:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            halves[1].to_csv(folder / "others.csv", index=False)
-            loss = released(halves[0], labels, k, folder, path.parent)
-            yield attacked("Adult", labels, k, loss, folder)
+    for k in ks:
+        for labels in kinds:
+            yield tried("Adult", table, labels, k, path.parent)
+
+
+def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[Result]:
+    """Public tables in which every record is a person."""
+    from newcomer import APART, PERSONS, TRIED, loaded
+
+    found = 0
+    for name in dict.fromkeys(name for name in (*TRIED, *APART) if name not in PERSONS):
+        table = loaded(name)
+        if found == n_tables or len(table) < LEAST:
+            continue
+        with tempfile.TemporaryDirectory() as folder:  # its texts, as they are in a file
+            table.to_csv(Path(folder) / "table.csv", index=False)
+            table = _read(Path(folder) / "table.csv")
+        try:
+            results = [tried(name, table, labels, k) for k in ks for labels in kinds]
+        except Exception as error:  # such as no quasi-identifier in the proposal
+            print(f"{name}: {type(error).__name__}", flush=True)
+            continue
+        found += 1
+        yield from results
+
+
+# ── The pages ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def of_adult(results: Sequence[Result]) -> str:
+    """The table about Adult."""
+    head = ("k, labels", "loss", "certain tuples", "certain cells", "ends", "control", "excess", "cells", "control")
+    rows = []
+    for r in sorted(results, key=lambda r: (r.k, r.labels in PEERS, -r.loss)):
+        shares = [
+            100 * share for share in (r.value, r.value_control, r.value - r.value_control, r.cell, r.cell_control)
+        ]
+        rows.append(
+            (
+                f"{r.k}, {NAMES.get(r.labels, r.labels)}",
+                f"{r.loss:.4f}",
+                f"{r.certain_tuples:,} of {r.generalized:,}",
+                f"{r.certain_cells:,}",
+                *(f"{100 * share:.1f} %" for share in shares),
+            )
+        )
+    return markdown(head, rows)
+
+
+def of_tables(results: Sequence[Result]) -> str:
+    """The table about public tables, and all of them together."""
+    head = ("table", "people", "loss", "loss if tight", "certain tuples", "tries", "ends", "control", "excess")
+    tight = {(r.table, r.k): r.loss for r in results if r.labels == "tight"}
+    fixed = [r for r in results if r.labels == "fixed"]
+    rows = [
+        (
+            r.table.replace("statsmodels:", ""),
+            f"{r.n_people:,}",
+            f"{r.loss:.4f}",
+            f"{tight[r.table, r.k]:.4f}" if (r.table, r.k) in tight else "",
+            str(r.certain_tuples),
+            f"{r.tries:,}",
+            *(f"{100 * share:.1f} %" for share in (r.value, r.value_control, r.value - r.value_control)),
+        )
+        for r in fixed
+    ]
+    n = sum(r.tries for r in fixed)
+    inside, outside = (sum(getattr(r, name) * r.tries for r in fixed) / n for name in ("value", "value_control"))
+    together = (
+        f"{len(fixed)} tables, all tries together",
+        f"{sum(r.n_people for r in fixed):,}",
+        f"{sum(r.loss for r in fixed) / len(fixed):.4f}",
+        "",
+        str(sum(r.certain_tuples for r in fixed)),
+        f"{n:,}",
+        *(f"{100 * share:.1f} %" for share in (inside, outside, inside - outside)),
+    )
+    return markdown(head, [*rows, together])
+
+
+NAMES = {"fixed": "windows", "tight": "tight", "hierarchies": "of a hierarchy"}
 
 
 def main() -> None:
@@ -284,22 +448,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--k", type=int, nargs="*", default=[2, 5, 10])
-    parser.add_argument("--labels", nargs="*", default=list(LABELS))
+    parser.add_argument("--labels", nargs="*", choices=[*LABELS, *PEERS])
+    parser.add_argument("--tables", type=int, default=0, help="this many public tables instead of Adult")
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
+    parser.add_argument("--page", type=Path, nargs="*", help="write the documentation from such files; measure nothing")
+    arguments = parser.parse_args()
+    if arguments.page:
+        results = [Result(**fields) for path in arguments.page for fields in json.loads(path.read_text())]
+        if of := [result for result in results if result.table == "Adult"]:
+            between(DOCS / "local.md", "downcoding.py", of_adult(of))
+        if of := [result for result in results if result.table != "Adult"]:
+            between(DOCS / "attacks.md", "downcoding.py", of_tables(of))
+        return
     results = []
-    for k in asked.k:
-        for result in adult(asked.data, k, asked.labels):
-            results.append(result)
-            print(
-                f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: "
-                f"{result.certain_tuples} tuples of {result.generalized} records, {result.certain_cells} cells; "
-                f"singled out, value {100 * result.value:.1f} / {100 * result.value_control:.1f} %, "
-                f"cell {100 * result.cell:.1f} / {100 * result.cell_control:.1f} %",
-                flush=True,
-            )
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+    kinds = arguments.labels or LABELS
+    measured = (
+        public(arguments.tables, arguments.k, kinds) if arguments.tables else adult(arguments.data, arguments.k, kinds)
+    )
+    for result in measured:
+        results.append(result)
+        print(
+            f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: "
+            f"{result.certain_tuples} tuples of {result.generalized} records, {result.certain_cells} cells; "
+            f"singled out, value {100 * result.value:.1f} / {100 * result.value_control:.1f} %, "
+            f"cell {100 * result.cell:.1f} / {100 * result.cell_control:.1f} %",
+            flush=True,
+        )
+        if arguments.json:
+            arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

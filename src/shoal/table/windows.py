@@ -5,25 +5,31 @@ occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smalle
 
 The rule. The n values of a column that occur in the table have positions 0 to n − 1: in a range in their own order; in
 a set by labels of the hierarchy, if it has any between the values and the top, and then by records, most first. Windows
-have sizes 3, 5, 9, 17 and so on, up to n, and begin at the multiples of a step: 2, 2, 4, 8 (half the size, rounded
-down, and at least 2). The last window of a size is extended to position n − 1. A class of one value is written as that
-value, any other as the smallest window that contains it; of two of one size, the first. If there is none, or if it is
-the whole column, it is written as the top, and so is a class of nulls and others.
+have sizes 3, 5, 9, 17 and so on, up to n, in ranges without 9, and begin at the multiples of a step: 2, 2, 2, 4, 8 (a
+quarter of the size, rounded down, and at least 2). The last window of a size is extended to position n − 1. A class of
+one value is written as that value, any other as the smallest window that contains it; of several of one size, the one
+whose middle is nearest to that of the class, so that its ends are seldom values of the class. If there is none, or if
+it is the whole column, it is written as the top, and so is a class of nulls and others.
 
 What a label tells is between which positions the lowest and the highest value of the class lie, but no value: every
 window, and the top of n ≥ 3 positions, is what two classes of two records are written as that have no value in common,
-or three of which no value is in all. Proof: Let a window of size 2s + 1 ≥ 5 begin at b. Smaller windows, even if
-extended, are too short for the classes {b, b + 2s} and {b + 1, b + 2s − 1}, or, for the latter with s = 2, begin too
-late or end too early, both at b + 2; and the one of the same size before it ends at b + s. In a window of size 3, any
-two values make such a class. The top is written for {0, n − 1} and, from n = 4 on, {1, n − 2}: windows that contain 1
-begin at 0, and end before n − 2, or are the whole column; with n = 3, for any two.
+or three of which no value is in all. Proof: Let a window of at least 4 positions go from b to e. The classes {b, e} and
+{b + 1, e − 1} are in no smaller one: the next smaller size, even if extended, is too short, or, for the latter and with
+sizes 3 and 5, begins at b and ends before e − 1. They are in no other of the same size: as the step is 2 or more, it
+begins after b + 1 or ends before e − 1. In a window of 3, any two values make such a class. The top is written for
+{0, n − 1} and, from n = 4 on, {1, n − 2}: windows that contain 1 begin at 0, and end before n − 2, or are the whole
+column; with n = 3, for any two.
+
+All classes together may tell more: a value in the label of one class only must be in that class, because it occurs.
+Then a second class is written as a larger window, which contains it too (``covered_twice``).
 
 With n = 2 there is nothing to hide a value among. There a class with both is written as the top, and so is, for each of
-them, a class in which all have one value (``companions``); the release does not tell which of the two is which.
+them, a class in which all have one value (``companions``), drawn at random, so that nothing tells which is which.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,39 +43,36 @@ FIXED = ("range", "set")
 Positions = NDArray[np.int64]
 
 
-def sizes(n: int) -> Iterator[tuple[int, int]]:
-    """Yield the sizes of windows over n positions, with the step from one to the next."""
+def sizes(n: int, *, ranges: bool) -> Iterator[tuple[int, int]]:
+    """Yield the sizes of windows over n positions, with the step from one to the next.
+
+    In ranges, five people in nine values would often be the only ones with the value at an end.
+    """
     size = 3
     while size <= n:
-        yield size, max(2, size // 2)
+        if not (ranges and size == 9):
+            yield size, max(2, size // 4)
         size = 2 * size - 1
 
 
-def windows_around(n: int, low: Positions, high: Positions) -> tuple[Positions, Positions]:
+def windows_around(n: int, low: Positions, high: Positions, *, ranges: bool) -> tuple[Positions, Positions]:
     """Return the first and the last position of the smallest window from ``low`` to ``high``; all n if there is none.
 
-    A single position is its own window.
+    Of several, the one whose middle is nearest to theirs. A single position is its own window.
     """
     first, last = np.where(low == high, low, 0), np.where(low == high, high, n - 1)
     unset = low != high
-    for size, step in sizes(n):
+    for size, step in sizes(n, ranges=ranges):
         ending = (n - size) // step * step  # the first position of the last window
-        start = np.minimum(np.maximum(-(-(high - size + 1) // step) * step, 0), ending)
+        lowest = np.minimum(np.maximum(-(-(high - size + 1) // step) * step, 0), ending)
+        highest = np.minimum(low // step * step, ending)
+        centred = (low + high - size + 1 + step) // (2 * step) * step
+        start = np.clip(centred, lowest, np.maximum(lowest, highest))
         end = np.where(start == ending, n - 1, start + size - 1)
         fits = unset & (start <= low) & (high <= end) & ~((start == 0) & (end == n - 1))
         first, last = np.where(fits, start, first), np.where(fits, end, last)
         unset &= ~fits
     return first, last
-
-
-def spans_written_as(n: int, first: int, last: int) -> list[tuple[int, int]]:
-    """Return the lowest and highest positions of every class that is written as a window: what its label tells."""
-    at = np.arange(first, last + 1)
-    low, high = (of.ravel() for of in np.meshgrid(at, at, indexing="ij"))
-    low, high = low[low <= high], high[low <= high]
-    begin, end = windows_around(n, low, high)
-    written = (begin == first) & (end == last)
-    return list(zip(low[written].tolist(), high[written].tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class FixedLabels:
 
     def around(self, low: Positions, high: Positions) -> tuple[Positions, Positions]:
         """Return the window for each lowest and highest position; from 0 to n − 1 is the top."""
-        first, last = windows_around(self.n_shown, low, high)
+        first, last = windows_around(self.n_shown, low, high, ranges=self.ranges)
         whole = (low != high) & ((high >= self.n_shown) | (last - first + 1 >= self.n_shown))
         return np.where(whole, 0, first), np.where(whole, self.n - 1, last)
 
@@ -146,18 +149,50 @@ def written_as(
     """
     positions = fixed.position[leaves].astype(np.int64)
     low, high = np.minimum.reduceat(positions, starts), np.maximum.reduceat(positions, starts)
-    window, window_of = np.unique(np.column_stack(fixed.around(low, high)), axis=0, return_inverse=True)
+    n_records = np.add.reduceat(counts, starts)
+    around = covered_twice(fixed, *fixed.around(low, high), n_records)
+    window, window_of = np.unique(np.column_stack(around), axis=0, return_inverse=True)
     values = [fixed.value(vocabulary, first, last) for first, last in window.tolist()]
     ids = np.array(values, np.int32)[window_of.ravel()]
     if fixed.two_valued:
-        ids[companions(low != high, np.add.reduceat(counts, starts))] = Vocabulary.TOP_ID
+        # Drawn by what only who has the table knows, so that the same table gives the same release.
+        seed = zlib.crc32(np.concatenate([leaves, starts, counts]).astype("<i8").tobytes())
+        ids[companions(low != high, np.random.default_rng(seed))] = Vocabulary.TOP_ID
     return ids
 
 
-def companions(mixed: NDArray[np.bool_], n_records: NDArray[np.int64]) -> NDArray[np.int64]:
+def covered_twice(
+    fixed: FixedLabels, first: Positions, last: Positions, n_records: NDArray[np.int64]
+) -> tuple[Positions, Positions]:
+    """Widen windows until every position is in those of two classes, or a class is written as its value.
+
+    Every value of the column occurs, so a class whose window alone contains one would have it for certain. Of another
+    class, the window is replaced by the smallest that contains the value too: where it adds least, times records.
+    """
+    first, last = first.copy(), last.copy()
+    while len(first) > 1 and not fixed.two_valued:
+        ends = np.bincount(first, minlength=fixed.n + 1) - np.bincount(last + 1, minlength=fixed.n + 1)
+        shown = np.bincount(first[first == last], minlength=fixed.n) > 0
+        alone = (np.cumsum(ends)[:-1] == 1) & ~shown
+        if not alone.any():
+            break
+        begin = int(np.argmax(alone))
+        covering = int(np.flatnonzero((first <= begin) & (last >= begin))[0])
+        apart = np.flatnonzero(~alone[begin : last[covering] + 1])
+        end = int(begin + apart[0] - 1) if len(apart) else int(last[covering])
+        wider = fixed.around(np.minimum(first, begin), np.maximum(last, end))
+        cost = (wider[1] - wider[0] - last + first) * n_records.astype(np.float64)
+        cost[covering] = np.inf
+        widened = int(np.lexsort((n_records, last, first, cost))[0])
+        first[widened], last[widened] = wider[0][widened], wider[1][widened]
+    return first, last
+
+
+def companions(mixed: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
     """Return, of a column with two values, the classes of one value that are written like those with both.
 
-    One for each class with both, the smallest first; all if there are not as many.
+    One for each class with both, drawn at random; all if there are not as many. Any rule by the size of a class would
+    tell which classes have both: were the smallest taken, all that are larger than one that is not.
     """
     alone = np.flatnonzero(~mixed)
-    return alone[np.argsort(n_records[alone], kind="stable")][: int(mixed.sum())]
+    return np.sort(random.permutation(alone)[: int(mixed.sum())])
