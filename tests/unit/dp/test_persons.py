@@ -3,10 +3,10 @@
 import ibis
 import pyarrow as pa
 import pytest
-from shoal.dp.asks import CountAsk, PersonsAsk
 
 from shoal.dp.counting import PrivacyUnit, counted_exactly
 from shoal.dp.persons import key_of_person
+from shoal.dp.statistics import CountStatistic, PersonsStatistic
 from shoal.engines.grouping import groupable
 from shoal.table.same_values import said_value, says_nothing
 
@@ -22,14 +22,14 @@ NOBODY = ["", " ", "unknown", "?", "n/a", "NA", "-", "(missing)", None]
 def test_spellings_of_a_key_are_one_person(spellings: list[str]) -> None:
     assert len(set(map(said_value, spellings))) == 1  # as `check` says
     people = groupable(pa.table({"id": [*spellings, *spellings, "other"]}))
-    asks = [CountAsk(), PersonsAsk()]
+    asks = [CountStatistic(), PersonsStatistic()]
     assert counted_exactly(people, asks, (), PrivacyUnit("id", 2)).exact == [{(): [[3]]}, {(): [[2]]}]
 
 
 def test_a_key_that_says_nothing_is_no_person() -> None:
     assert all(map(says_nothing, NOBODY))
     people = groupable(pa.table({"id": pa.array([*NOBODY, "0", "00"], pa.string())}))
-    assert counted_exactly(people, [PersonsAsk()], (), PrivacyUnit("id", 1)).exact == [{(): [[1]]}]
+    assert counted_exactly(people, [PersonsStatistic()], (), PrivacyUnit("id", 1)).exact == [{(): [[1]]}]
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "pyspark"])
