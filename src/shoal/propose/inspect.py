@@ -19,6 +19,7 @@ from shoal.engines.data import Data
 from shoal.engines.frames import nested_columns
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError, no_column
+from shoal.models.size import KAnonymity
 from shoal.policy import Policy
 from shoal.policy.column import Role
 from shoal.propose.decisions import decisions
@@ -82,6 +83,19 @@ def inspect(
     >>> {column.name: column.role for column in found.columns}
     {'age': 'quasi', 'disease': 'sensitive'}
     """
+    return _inspected(data, known, sensitive, plain, keep, purpose)
+
+
+def _inspected(
+    data: Data,
+    known: Sequence[str],
+    sensitive: Sequence[str],
+    plain: Sequence[str],
+    keep: Sequence[str],
+    purpose: str,
+    k: int | None = None,
+) -> Inspection:
+    """Return what ``inspect`` does; the requirements on sensitive columns are tried with ``k``, if it is given."""
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: unknown purpose {purpose!r}", "purposes: analysis, tables")
     engine = engine_of(data)
@@ -137,7 +151,8 @@ def inspect(
     if guards:
         from shoal.propose.strictness import protection_of  # the searches are not needed elsewhere
 
-        proposal = replace(proposal, protection=protection_of(engine, proposal.policy, guards))
+        plan = proposal.policy if k is None else proposal.policy.model_copy(update={"require": (KAnonymity(k=k),)})
+        proposal = replace(proposal, protection=protection_of(engine, plan, guards))
     if not keep:
         return proposal
     from shoal.propose.keeping import cost_of_keeping  # the searches are not needed elsewhere
@@ -190,9 +205,10 @@ def policy_for(
     for letter, number in (("l", l), ("t", t)):
         if number is not None and not sensitive:
             raise PolicyError(f"{letter}: no column is named as sensitive", 'for example sensitive=["disease"]')
-    inspection = inspect(data, known=quasi, sensitive=sensitive, plain=plain, purpose=purpose)
+    k = _whole("k", k)
+    inspection = _inspected(data, quasi, sensitive, plain, (), purpose, k if k > 0 else None)
     proposed = inspection.policy
-    requirements: list[dict[str, Any]] = [{"model": "k-anonymity", "k": _whole("k", k)}]
+    requirements: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
     proposed_too = [model.model_dump(mode="json", exclude_none=True) for model in proposed.require]
     own = l is not None or t is not None
     requirements += [

@@ -5,6 +5,7 @@ import pyarrow as pa
 
 import shoal
 from shoal.models.shares import LimitedGain
+from shoal.propose.inspect import policy_for
 from shoal.propose.sensitive import EXEMPTING, STEPS
 
 DRAW = np.random.default_rng(5)
@@ -43,3 +44,12 @@ def test_frequent_values_are_exempt_only_where_the_rest_costs_too_much() -> None
     assert (bound.common is None) == (found.protection.step is not None and found.protection.step < EXEMPTING)
     if bound.common is not None:
         assert any("are exempt: everybody guesses them" in sentence for sentence in found.protection.sentences)
+
+
+def test_the_one_line_tries_requirements_with_its_own_k() -> None:
+    table = people(0.24, mixed=True).slice(0, 60)
+    proposed = shoal.inspect(table, known=["age", "sex"], sensitive=["salary"]).protection
+    _, inspection = policy_for(table, k=30, quasi=["age", "sex"], sensitive=["salary"])
+    assert proposed is not None
+    assert inspection.protection is not None
+    assert inspection.protection.before > proposed.before
