@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.text.figures import format_number, format_share
+from shoal.text.figures import format_number, format_share, visible
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,7 @@ def test_numbers(value: float, text: str) -> None:
 )
 def test_shares_never_say_none_for_some_nor_all_for_less(part: float, whole: float, text: str) -> None:
     assert format_share(part, whole) == text
+
+
+def test_a_file_name_that_is_no_text_can_be_shown() -> None:
+    assert visible("\udcff.csv").encode() == "\ufffd.csv".encode()
