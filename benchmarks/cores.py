@@ -31,6 +31,7 @@ from optimal import Census, census
 from page import DOCS, between
 from page import table as written
 
+from shoal.compiled import threads
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.models.base import PrivacyModel
@@ -40,8 +41,7 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.problem import Terms
-from shoal.table import threads
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 ROWS = (100_000, 1_000_000)
 SHARE = 0.02

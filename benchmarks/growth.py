@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 import census
 import numpy as np
 
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.base import PrivacyModel
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import EntropyDiversity
@@ -33,9 +35,7 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.search import SEARCHES, Problem
 from shoal.search.problem import Terms
-from shoal.table import builders
-from shoal.table.frequency import Domain, FrequencyTable, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, FrequencyTable, count_records
 
 if TYPE_CHECKING:  # what draws and writes is not loaded where memory is measured
     from shoal.report.svg import Plot

@@ -21,7 +21,7 @@ from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import loss_of
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 K, SHARES = 5, (0.0, 0.02, 1.0)

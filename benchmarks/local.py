@@ -39,7 +39,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.mondrian import BY
 from shoal.search.losses.cells import losses
 from shoal.search.problem import Terms, silent
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 KS = (2, 5, 10)
 MODELS = {

@@ -44,7 +44,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_rules import class_rules_of
 from shoal.search.cells.local_start import partition_of
 from shoal.search.losses.cells import losses
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 ROUNDS = 16
 MODELS: dict[str, dict[str, Any]] = {

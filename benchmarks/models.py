@@ -29,7 +29,7 @@ from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import loss_of
-from shoal.table.frequency import FrequencyTable, count_records
+from shoal.tables.frequency import FrequencyTable, count_records
 
 MODELS: dict[str, dict[str, Any]] = {
     "distinct 3-diversity": {"model": "distinct-l-diversity", "l": 3},

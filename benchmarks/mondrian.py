@@ -41,7 +41,7 @@ from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import losses
 from shoal.search.problem import Terms
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 KS = (5, 10)
 ROWS = (30_162, 1_000_000)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import shoal
 from shoal.engines.grouping import groupable
-from shoal.output.checked import OutputCheck
+from shoal.results.output.checked import OutputCheck
 
 
 def people(n: int, groups: int) -> pa.Table:

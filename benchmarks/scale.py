@@ -20,13 +20,13 @@ from typing import Any
 import census
 import numpy as np
 
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table import builders
-from shoal.table.frequency import FrequencyTable, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import FrequencyTable, count_records
 
 K, SHARE = 5, 0.02
 

@@ -32,6 +32,7 @@ from typer.models import ArgumentInfo
 import shoal
 from shoal import errors, testing
 from shoal.cli import commands
+from shoal.hierarchies.builders import BY_KEY
 from shoal.models import PopulationModel, ReleaseModel, SensitiveModel
 from shoal.models.closeness import DISTANCES
 from shoal.models.measured import MeasuredLimit
@@ -40,7 +41,6 @@ from shoal.policy.coarsening import Coarsening
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
-from shoal.table.builders import BY_KEY
 
 HERE = Path(__file__).resolve().parent
 PAGES = ("policy.md", "cli.md", "api.md", "models.md", "families.md", "how_it_works.md")

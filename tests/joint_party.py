@@ -25,11 +25,11 @@ from typer.testing import CliRunner
 import shoal
 from shoal import smc
 from shoal.cli.commands import app
-from shoal.smc.links import load_mpyc
+from shoal.results.smc.links import load_mpyc
 
 LIMIT = 100  # seconds for a run; whoever is not done then is ended and told as "hung"
 
-# Where a party can be made to fail: the function of shoal.smc.share that it does not come back from.
+# Where a party can be made to fail: the function of shoal.results.smc.share that it does not come back from.
 STAGES = {"connected": "_agreed", "signed": "_computed", "shared": "_open"}
 
 
@@ -42,7 +42,7 @@ def taken_part(number: int, asked: dict[str, Any]) -> dict[str, Any]:
     for signalled, stage in ((signal.SIGKILL, asked.pop("dies", None)), (signal.SIGSTOP, asked.pop("stops", None))):
         if stage is not None:
             setattr(
-                importlib.import_module("shoal.smc.share"),
+                importlib.import_module("shoal.results.smc.share"),
                 STAGES[stage],
                 lambda *_, chosen=signalled: os.kill(os.getpid(), chosen),
             )

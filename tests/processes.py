@@ -28,7 +28,7 @@ PATIENCE = 600.0  # seconds: longer than any machine takes
 LOADED = (
     "hypothesis pytest "
     "shoal.alternatives.compare shoal.alternatives.frontier shoal.attacks.run shoal.cli.commands shoal.demo.run "
-    "shoal.engines.connect shoal.judge.judge shoal.pipeline shoal.propose.inspect shoal.release.replay "
+    "shoal.engines.connect shoal.judge.judge shoal.pipeline shoal.inspection.inspect shoal.release.replay "
     "shoal.report.html shoal.search.cells.local shoal.utility.bundle shoal.verify.certified shoal.web.server"
 )
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from definitions import DISTANCES, Answer, Asked, Case, Column, Label, Sensitive
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PrivacyModel, Requirement
+from shoal.notation import codec
 from shoal.recoding import FullDomain
 from shoal.search import Problem
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Evaluation, Terms
-from shoal.table import codec
-from shoal.table.domain import domain_of
-from shoal.table.frequency import FrequencyTable, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import FrequencyTable, count_records
 
 REQUIREMENT: TypeAdapter[PrivacyModel] = TypeAdapter(Requirement)
 OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity")

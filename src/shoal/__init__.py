@@ -14,14 +14,15 @@ _STUB = (pkgutil.get_data(__name__, "__init__.pyi") or b"").decode()
 _HOME = {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as", _STUB, flags=re.MULTILINE)}
 
 __version__ = "0.1.0"
-# Without Anonymizer, which needs scikit-learn: `from shoal import *` works without it.
-__all__ = sorted({*_HOME} - {"Anonymizer"})
+# Without what needs an extra: `from shoal import *` works in a plain installation.
+__all__ = sorted({*_HOME} - {"Anonymizer", "he", "smc"})
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'shoal' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    return getattr(home, name, None) or import_module(f"{home.__name__}.{name}")  # he and smc are packages
 
 
 def __dir__() -> list[str]:

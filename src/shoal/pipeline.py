@@ -16,15 +16,16 @@ from shoal.engines.opening import engine_of, order_of_release, population_of, ro
 from shoal.errors import PolicyError, no_column
 from shoal.findings import Finding, finding, findings_of, ordered
 from shoal.findings.evidence import of_release
+from shoal.forbidden.mining import mine
+from shoal.hierarchies.spelling import Spelling
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.figures import Figures, figures
-from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_by
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.propose.aiming import aimed
+from shoal.policy.aiming import aimed
 from shoal.recoding import Recoding
 from shoal.recoding.label_style import shows_hidden_decimals, with_whole_numbers
 from shoal.release import Release, refuse_to_overwrite
@@ -33,9 +34,8 @@ from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
 from shoal.search.losses.sensitive import sensitive_losses
 from shoal.search.problem import Progress, silent
-from shoal.table.domain import domain_of
-from shoal.table.frequency import FrequencyTable
-from shoal.table.spelling import Spelling
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import log, logged
 from shoal.text.showing import represent
 from shoal.verify.checked import checked
@@ -126,7 +126,7 @@ def anonymize(
     outside = population_of(policy)
     counted, problem, population, recoding = _solved(engine, policy, outside, progress, visits)
     if policy.enforced:
-        from shoal.judge.hiding import with_hidden_results  # SciPy, which few policies need
+        from shoal.forbidden.suppress_forbidden import with_hidden_results  # SciPy, which few policies need
 
         recoding = with_hidden_results(engine, counted, recoding, policy)
     loss = losses(problem, recoding)
@@ -177,7 +177,7 @@ def _given_or_proposed(
             "no requirements: there is no policy, and k or quasi is missing",
             'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or pass a policy',
         )
-    from shoal.propose.inspect import policy_for
+    from shoal.inspection.inspect import policy_for
 
     built, inspection = policy_for(data, k=k, quasi=quasi, sensitive=sensitive, plain=plain, l=l, t=t)
     roles = inspection.proposed_roles({*quasi, *sensitive, *plain})

@@ -19,7 +19,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from shoal.attacks.risk import QUESTIONS, Risk
+from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity
 from shoal.policy.explain import MODELS
@@ -31,9 +33,7 @@ from shoal.search.losses.cells import loss_of
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, ClassLoss
 from shoal.search.problem import Terms
-from shoal.table.frequency import Codes, Domain, FrequencyTable, Histogram, count_records, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group
+from shoal.tables.frequency import Codes, Domain, FrequencyTable, Histogram, count_records, packed
 
 # Leaves that share a code on each level: one leaf, a level that changes nothing, a ground level that already joins.
 SHAPES = (("01", "00"), ("012", "001", "000"), ("0123", "0011", "0000"), ("0112", "0111", "0000"), ("01", "01", "00"))
@@ -415,7 +415,7 @@ def check_loss(loss: type[CellLoss] | type[ClassLoss], *, tables: int = 40) -> N
                 best, found = (_answer(problem, algorithm) for algorithm in ("exhaustive", "optimal"))
                 _require(_plain(problem, best) == _plain(problem, found), "optimal and exhaustive differ")
                 if best is not None:
-                    value = problem.objective.shown(problem.objective.value(problem.evaluate(best.node)))
+                    value = problem.objective.published_figure(problem.objective.value(problem.evaluate(best.node)))
                     cells = loss_of(problem, best.released, best.parts(problem.table), name)
                     _require(_equal(value, cells), "the loss of the released cells is not that of the node")
 

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.roles import CROWD
 from shoal.engines import frames
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.inspection.inspect import policy_for
+from shoal.inspection.roles import CROWD
+from shoal.notation.forms import read_range
+from shoal.notation.numbers import parse_number
 from shoal.pipeline import anonymize
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.propose.inspect import policy_for
 from shoal.release.replay import described, replay
-from shoal.table.intervals import parse_number
-from shoal.table.notation import read_range
 from shoal.text.log import log
 
 try:

@@ -19,7 +19,7 @@ from shoal.demo.hospital import hospital
 from shoal.engines import connect
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
-from shoal.propose.inspect import inspect
+from shoal.inspection.inspect import inspect
 
 TASK = TASKS["k and distinct values"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
@@ -175,7 +175,7 @@ def seen_alike(bench: Bench, table: pa.Table) -> None:
 @pytest.mark.parametrize("tuples", [10**6, 0])  # that come here at the most
 @pytest.mark.parametrize("name", tables())
 def test_what_is_seen_in_a_database(database: Bench, name: str, tuples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.propose.sources.TUPLES", tuples)
+    monkeypatch.setattr("shoal.inspection.sources.TUPLES", tuples)
     seen_alike(database, tables()[name])
 
 
@@ -186,13 +186,13 @@ def test_what_is_seen_on_spark_of_every_kind_of_value(spark: Bench) -> None:
 
 @pytest.mark.long
 def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.propose.sources.TUPLES", 0)
+    monkeypatch.setattr("shoal.inspection.sources.TUPLES", 0)
     seen_alike(spark, tables()["numbers"].select(["row", "zip", "diagnosis"]))
 
 
 def test_columns_of_too_many_values(duck: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.propose.sources.MANY", 50)
-    monkeypatch.setattr("shoal.propose.sources.SOME", 20)
+    monkeypatch.setattr("shoal.inspection.sources.MANY", 50)
+    monkeypatch.setattr("shoal.inspection.sources.SOME", 20)
     table = tables()["numbers"]
     found = inspect(connect.engine_of_expression(duck.load(table)))
     expected = inspect(table)

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from benches import Bench
-from shoal.output.checked import OutputCheck
+from shoal.results.output.checked import OutputCheck
 
 
 def visits() -> pa.Table:

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from benches import Bench
-from shoal.dp.counting import counted_exactly
-from shoal.dp.query import _opened, _QueryRequest
+from shoal.results.dp.counting import counted_exactly
+from shoal.results.dp.query import _opened, _QueryRequest
 
 ASKED: dict[str, Any] = {
     "count": True, "persons": True, "sum": ["x", "far"], "mean": ["text"], "table": [["g", "x"]],

@@ -16,12 +16,12 @@ import shoal
 from benches import Bench, nasty
 from shoal.engines import connect
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.bounds import with_bounds
 from shoal.models import Requirement
 from shoal.models.measured import Limit
 from shoal.recoding import Recoding
 from shoal.search import SEARCHES, Problem
-from shoal.table.bounds import with_bounds
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 
 def rows_of(table: pa.Table) -> list[str]:

@@ -15,7 +15,7 @@ from shoal.engines.cells import read_table
 from shoal.engines.connect import engine_of_expression
 from shoal.engines.opening import opened
 from shoal.errors import PolicyError
-from shoal.table.spelling import Spelling
+from shoal.hierarchies.spelling import Spelling
 
 TEXTS = [
     "NA",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.table.jit import CompiledLoop
+from shoal.compiled.jit import CompiledLoop
 
 
 def bits(found: Any) -> Any:
@@ -43,10 +43,10 @@ def both_ways() -> Iterator[set[str]]:
 
 
 def _loops() -> list[CompiledLoop]:
+    from shoal.compiled import deriving, leaves
+    from shoal.compiled import kernels as of_tables
     from shoal.models import kernels as of_models
     from shoal.search.cells import mondrian_kernels as of_regions
-    from shoal.table import deriving, leaves
-    from shoal.table import kernels as of_tables
 
     modules = (of_models, of_regions, of_tables, deriving, leaves)
     return [each for module in modules for each in vars(module).values() if isinstance(each, CompiledLoop)]

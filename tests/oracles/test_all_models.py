@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.lattice import below
 from shoal.search.problem import Terms
-from shoal.table.frequency import FrequencyTable, count_records
+from shoal.tables.frequency import FrequencyTable, count_records
 from strategies import (
     NOT_IN_THE_HIERARCHY,
     OBJECTIVES,

@@ -8,6 +8,7 @@ import pytest
 
 from examples import some
 from shoal.errors import InfeasibleError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.diversity import EntropyDiversity
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cuts
@@ -21,8 +22,7 @@ from shoal.search.cuts.single_dimensional import _CutSearch, single_dimensional
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity")
 TREES = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.errors import InfeasibleError
-from shoal.judge.original import compare_with_original
+from shoal.original.comparison import compare_with_original
 
 UNHURRIED = examples(200)
 

@@ -24,8 +24,8 @@ from oracles.test_consistency import (
 )
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError
-from shoal.judge.original import people_like
-from shoal.table import codec
+from shoal.notation import codec
+from shoal.original.comparison import people_like
 
 EXAMPLES = examples(150)
 

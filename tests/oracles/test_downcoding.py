@@ -19,7 +19,7 @@ from shoal.attacks.label_rules import (
     tight_range_rule,
     tight_set_rule,
 )
-from shoal.table.hierarchy import Hierarchy
+from shoal.hierarchies.hierarchy import Hierarchy
 
 Written = frozenset[int]
 Write = Callable[[frozenset[int]], Written]

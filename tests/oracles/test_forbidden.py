@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.engines.base import Rows
-from shoal.judge.mining import mine
+from shoal.forbidden.mining import mine
 from shoal.models.verdict import Verdict
 from shoal.policy import Policy
 

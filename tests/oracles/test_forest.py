@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from examples import tables
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import released
 from shoal.search.cells.forest import cut, grown
 from shoal.search.cells.nearest import Metric, Neighbours
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 from strategies import SHAPES
 
 cover = import_module("shoal.search.cells.cover")  # the name in the package is that of the search

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.risk.keys import matched
-from shoal.table.frequency import count_records
+from shoal.tables.frequency import count_records
 
 
 def by_pairs(rows, weights, alpha):

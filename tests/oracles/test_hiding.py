@@ -15,8 +15,8 @@ import shoal
 from examples import examples
 from shoal.engines.base import Rows
 from shoal.errors import InfeasibleError
-from shoal.judge.mining import mine
-from shoal.judge.rules import rules_of
+from shoal.forbidden.mining import mine
+from shoal.forbidden.rules import rules_of
 from shoal.policy import Policy
 
 QUASI = ("x", "y")

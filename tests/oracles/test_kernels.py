@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from definitions import Case, Column, best, suppressed
 from examples import examples, some
-from shoal.search import SEARCHES
-from shoal.search.full_domain.lattice import below
-from shoal.search.full_domain.rollup import KeyLayout, Rollup, Steps
-from shoal.search.losses.cells import losses
-from shoal.table.deriving import derive, derive_large, derive_node
-from shoal.table.frequency import FrequencyTable, among, packed, unique_patterns
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import (
+from shoal.compiled.deriving import derive, derive_large, derive_node
+from shoal.compiled.kernels import (
     group,
     lose_classes,
     merge_histograms,
@@ -28,6 +22,12 @@ from shoal.table.kernels import (
     take_histograms,
     too_small,
 )
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.search import SEARCHES
+from shoal.search.full_domain.lattice import below
+from shoal.search.full_domain.rollup import KeyLayout, Rollup, Steps
+from shoal.search.losses.cells import losses
+from shoal.tables.frequency import FrequencyTable, among, packed, unique_patterns
 from strategies import answer_of, problem_of, suppressed_at
 
 # In one worker: the last test asks what all have run.

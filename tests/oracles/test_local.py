@@ -13,6 +13,7 @@ from definitions import Case, Column, Sensitive, passes
 from examples import tables
 from partitions import least_over_partitions
 from shoal.errors import InfeasibleError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import Partition
@@ -20,8 +21,7 @@ from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
 
 CLOSE = 1e-9

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
@@ -14,8 +15,7 @@ from shoal.search.cells.local_bound import PricedTuples, least_costs
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_prices import CAP, LOWER, overpaid_of, visit_classes, visit_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 
 
 def tuples_of(rng, k):

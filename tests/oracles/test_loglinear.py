@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from shoal.risk.loglinear import fit_loglinear
-from shoal.table.frequency import count_records
+from shoal.tables.frequency import count_records
 
 
 def regressed(codes, pairs):

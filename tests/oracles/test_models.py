@@ -22,15 +22,15 @@ from definitions import (
     transport,
 )
 from examples import examples
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.judge.figures import figures
 from shoal.models.closeness import TCloseness, distance
 from shoal.models.diversity import EntropyDiversity, RecursiveDiversity, distinct
 from shoal.models.diversity import entropy as entropies
 from shoal.search import Problem
 from shoal.search.losses.cells import losses
-from shoal.table.frequency import Domain, FrequencyTable, Histogram
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Domain, FrequencyTable, Histogram
+from shoal.tables.wildcard import neighbourhoods
 from strategies import KINDS, models_of, requirements, sensitive_columns, table_of
 
 EXAMPLES = examples(100)

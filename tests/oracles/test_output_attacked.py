@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 import shoal
 from examples import THOROUGH, some
-from shoal.output.checked import OutputCheck
+from shoal.results.output.checked import OutputCheck
 
 LEAST = 4
 FAR = 1e6  # more than any figure: what can be as large is not bounded

@@ -39,7 +39,7 @@ def test_what_totals_tell_of_several_hidden_cells_is_noticed(tmp_path: Path, mon
     """In this sequence, two hidden cells are safe each, and two people have most of what they are together."""
     program = intruder()
     assert program.sequence(48, tmp_path)[1] == []
-    monkeypatch.setattr("shoal.output.judging.Judge.unprotected", lambda *_: [])
+    monkeypatch.setattr("shoal.results.output.judging.Judge.unprotected", lambda *_: [])
     (tmp_path / "48.json").unlink()
     for path in tmp_path.glob("48-*.csv"):
         path.unlink()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.risk.suda2 import special_uniques
-from shoal.table.frequency import count_records
+from shoal.tables.frequency import count_records
 
 
 def compatible(one, other, columns, wildcard):

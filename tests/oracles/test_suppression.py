@@ -10,6 +10,7 @@ from hypothesis import given
 from definitions import classes, cost, feasible, passes, suppressed
 from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
@@ -21,8 +22,7 @@ from shoal.search.full_domain.suppress_columns import suppress_columns
 from shoal.search.full_domain.suppress_records import suppress_records
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 from strategies import cases, problem_of
 
 # --- records -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from shoal.compiled import threads
 from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.masking import groups
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
@@ -18,9 +20,7 @@ from shoal.search.cells import mondrian as of_mondrian
 from shoal.search.cuts import cuts
 from shoal.search.full_domain import prefetch, rollup
 from shoal.search.problem import Terms
-from shoal.table import threads
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 
 @pytest.fixture(autouse=True)

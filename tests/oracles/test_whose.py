@@ -17,7 +17,7 @@ from examples import examples
 from shoal.cli.commands import app
 from shoal.engines.local import LocalEngine
 from shoal.judge.recount import Reference, recounted
-from shoal.judge.whose import whose
+from shoal.original.owners import whose
 
 LABELS = {"1": ["1", "1-2", "*"], "2": ["2", "1-2", "*"], "3": ["3", "3-4", "*"], "4": ["4", "3-4", "*"]}
 NAMES = ["who", "a", "ill"]

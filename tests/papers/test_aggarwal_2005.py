@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import shoal
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.nearest import Metric
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 
 
 def problem(rows, k):

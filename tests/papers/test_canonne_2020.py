@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from shoal.dp.noise import ChangeBound, Noise, calibrated, privacy_loss
+from shoal.results.dp.noise import ChangeBound, Noise, calibrated, privacy_loss
 
 X = np.arange(-4000, 4001)
 

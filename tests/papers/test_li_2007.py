@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.models.closeness import hierarchical_distance
-from shoal.table.frequency import Domain, Histogram
+from shoal.tables.frequency import Domain, Histogram
 
 SALARIES = {"low": [3, 4, 5], "mixed": [6, 8, 11], "rest": [7, 9, 10]}
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from shoal.engines.base import Rows
-from shoal.judge.mining import mine
-from shoal.judge.rules import rules_of
+from shoal.forbidden.mining import mine
+from shoal.forbidden.rules import rules_of
 from shoal.policy import Policy
 
 BASKETS = ["ABC", "ABC", "ABC", "AB", "A", "AC"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.engines.base import Rows
-from shoal.judge.mining import mine
+from shoal.forbidden.mining import mine
 from shoal.policy import Policy
 
 RECORDS = st.lists(st.tuples(st.integers(20, 49), st.sampled_from("abc"), st.integers(0, 9)), min_size=4, max_size=12)

@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from shoal.table.builders import Spec, build
-from shoal.table.dates import UNITS
-from shoal.table.hierarchy import Hierarchy
+from shoal.hierarchies.builders import Spec, build
+from shoal.hierarchies.dates import UNITS
+from shoal.hierarchies.hierarchy import Hierarchy
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
@@ -15,8 +16,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_kernels import rebox_all
 from shoal.search.cells.local_repairs import LEAST, repair_classes
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 
 pytestmark = pytest.mark.xdist_group("repairs")  # its loops take seconds to compile
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
@@ -18,8 +19,7 @@ from shoal.search.cells.local_kernels import APART, rebox_all, settle
 from shoal.search.cells.local_scratch import Run
 from shoal.search.cells.local_steps import improve
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 
 pytestmark = pytest.mark.xdist_group("chains")  # its loops take seconds to compile
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.masking import microaggregate
-from shoal.table.intervals import parse_number
-from shoal.table.notation import read_range
+from shoal.notation.forms import read_range
+from shoal.notation.numbers import parse_number
 
 columns = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9), st.sampled_from("abc")), min_size=4, max_size=40)
 

@@ -5,13 +5,13 @@ import random
 import numpy as np
 import pytest
 
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import class_table, holds, passing
 from shoal.search.cells.mondrian import _partition
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 from strategies import REQUIREMENT
 
 ASKED = [

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.errors import HierarchyError
-from shoal.table import builders
-from shoal.table.reading import LeavesBehind, Reader
-from shoal.table.values import Vocabulary
+from shoal.hierarchies import builders
+from shoal.hierarchies.reader import LeavesBehind, Reader
+from shoal.tables.values import Vocabulary
 from shoal.utility.reading import Pair
 
 ALGORITHMS = ["optimal", "mondrian", "mondrian_relaxed", "k_optimize", "top_down", "forest_generalize", "mdav"]

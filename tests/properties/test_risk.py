@@ -15,7 +15,7 @@ from shoal.risk.keys import matched
 from shoal.risk.loglinear import log_linear
 from shoal.risk.suda2 import special_uniques
 from shoal.risk.uniqueness import estimated_uniqueness
-from shoal.table.frequency import Domain, count_records
+from shoal.tables.frequency import Domain, count_records
 
 
 @st.composite

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.intervals import Intervals
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition, recoding_of_partition
 from shoal.search.cells.local_boxes import Space
 from shoal.search.losses.cells import prices
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import Intervals
-from shoal.table.windows import FixedLabels, companions, covered_twice, sizes, windows_around
+from shoal.tables.frequency import count_records
+from shoal.tables.windows import FixedLabels, companions, covered_twice, sizes, windows_around
 
 
 def window_by_definition(n, low, high, ranges):

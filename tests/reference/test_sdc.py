@@ -8,10 +8,10 @@ import pytest
 
 import shoal
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from shoal.table import codec
-from shoal.table.domain import domain_of
-from shoal.table.frequency import count_records
-from shoal.table.wildcard import neighbourhoods
+from shoal.notation import codec
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import count_records
+from shoal.tables.wildcard import neighbourhoods
 
 KEYS = ("urbrur", "roof", "walls", "water", "sex")
 SENSITIVE = ("electcon", "relat")

@@ -24,6 +24,8 @@ from demonstrations import Demonstration
 from shoal.alternatives.frontier import SWEPT, Point
 from shoal.cli.commands import app
 from shoal.findings import KINDS
+from shoal.hierarchies.builders import BY_KEY, SafeHarbor
+from shoal.hierarchies.dates import UNITS
 from shoal.models.closeness import DISTANCES
 from shoal.models.size import KAnonymity
 from shoal.policy import Column, Options, Policy, explain
@@ -31,8 +33,6 @@ from shoal.policy.options import Algorithm, Objective
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
-from shoal.table.builders import BY_KEY, SafeHarbor
-from shoal.table.dates import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"benchmarks.md", "changes.md", "contributing.md"}  # pages of the site that lie elsewhere in the repository

@@ -43,7 +43,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from shoal.models.base import Merging, Passing, PrivacyModel, Scores
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 
 class Pairs(PrivacyModel):

@@ -86,7 +86,7 @@ def _first(n: int, modules: set[str], start: str) -> set[str]:
 LATER = """
 import sys
 import pyarrow as pa
-import shoal.table.codec
+import shoal.notation.codec
 assert pa.array(["a"]).to_pylist() == ["a"] and "pandas" not in sys.modules
 import pandas as pd
 from importlib.machinery import SourceFileLoader

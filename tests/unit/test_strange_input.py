@@ -22,7 +22,7 @@ from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
 from shoal.release import replay as replay_module
 from shoal.release.replay import replay
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
 
 TABLE = pa.table(

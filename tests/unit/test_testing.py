@@ -13,6 +13,7 @@ import shoal
 from contract import WITHIN_A_PART
 from examples import THOROUGH
 from shoal.attacks.risk import Risk
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.base import Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.size import KAnonymity
 from shoal.policy.explain import MODELS
@@ -21,8 +22,7 @@ from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL, Discernibility, IyengarLoss, PrecisionLoss
 from shoal.search.losses.lattice import LossClasses
 from shoal.search.problem import Evaluation
-from shoal.table.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers
 from shoal.testing import LawError, check_attack, check_loss, check_model, check_search
 
 TIMES = 8 if THOROUGH else 1

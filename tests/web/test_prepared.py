@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.engines.opening import engine_of
-from shoal.propose.inspect import inspect
+from shoal.inspection.inspect import inspect
 from shoal.web.pages import texts
 from shoal.web.prepared import prepare
 from shoal.web.workspace import Draft, Opened, WebRun

@@ -410,7 +410,7 @@ def test_nothing_of_the_data_stands_in_logs_or_error_pages(
         raise RuntimeError(SECRET)
 
     user = page.user()
-    monkeypatch.setattr("shoal.propose.inspect.inspect", quote)
+    monkeypatch.setattr("shoal.inspection.inspect.inspect", quote)
     failed = user.finished(user.post("/open", data="people.csv"))
     monkeypatch.setattr("shoal.web.folders.Folders.listing", quote)
     broken = user.get("/")

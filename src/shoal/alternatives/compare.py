@@ -24,16 +24,16 @@ from shoal.errors import (
     PolicyError,
     VerificationError,
 )
-from shoal.judge.hiding import with_hidden_results
+from shoal.forbidden.suppress_forbidden import with_hidden_results
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.inspection.inspection import Purpose
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.propose.inspection import Purpose
 from shoal.recoding import Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.cells.classes import released
 from shoal.search.losses.cells import losses
 from shoal.search.problem import Progress, silent
-from shoal.table.frequency import FrequencyTable
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import logged
 from shoal.text.showing import Shown, represent
 from shoal.utility.queries import query_error

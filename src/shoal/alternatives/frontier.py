@@ -17,8 +17,8 @@ from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import original_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
+from shoal.forbidden.suppress_forbidden import with_hidden_results
 from shoal.judge import judge_release, require
-from shoal.judge.hiding import with_hidden_results
 from shoal.pipeline import finished
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain, Recoding
@@ -28,7 +28,7 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.rollup import Rollup
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Progress, silent
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import logged
 from shoal.text.showing import Shown
 

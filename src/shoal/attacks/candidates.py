@@ -21,13 +21,13 @@ from shoal.attacks.join import fitting
 from shoal.attacks.once import encoded_once
 from shoal.attacks.standing import KnownColumn, read_known_column
 from shoal.attacks.values import values_of
+from shoal.compiled.kernels import group
 from shoal.errors import DataError
+from shoal.hierarchies.hierarchy import Label
+from shoal.notation import codec
+from shoal.notation.forms import decimal_mark, read_number
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.frequency import RowNumbers, packed
-from shoal.table.hierarchy import Label
-from shoal.table.kernels import group
-from shoal.table.notation import decimal_mark, read_number
+from shoal.tables.frequency import RowNumbers, packed
 
 if TYPE_CHECKING:
     from shoal.linkage.measure import ScaledBy

@@ -14,7 +14,7 @@ from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
-from shoal.table.hierarchy import Label
+from shoal.hierarchies.hierarchy import Label
 
 BLOCK = 2**16  # pairs of kinds compared together
 

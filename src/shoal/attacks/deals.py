@@ -16,7 +16,7 @@ from math import exp, inf, lgamma, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.frequency import Counts, Floats
+from shoal.tables.frequency import Counts, Floats
 
 # A class of a finer release and histograms (rows, joint values) that it may have, to whether it would fail with each.
 Failing = Callable[[int, Counts], NDArray[np.bool_]]

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from shoal.attacks.label_columns import LabelColumn
 from shoal.attacks.label_rules import shares_given
-from shoal.table.frequency import RowNumbers, packed
-from shoal.table.kernels import group
+from shoal.compiled.kernels import group
+from shoal.tables.frequency import RowNumbers, packed
 
 LIKELIER = 0.05  # by how much the share of a value in its class must exceed what the text says
 MAX_STEPS = 1 << 20  # for one text and size of class

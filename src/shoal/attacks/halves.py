@@ -16,10 +16,10 @@ from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
 from shoal.errors import ShoalError
 from shoal.models import PopulationModel
+from shoal.notation import codec
 from shoal.policy import Policy
 from shoal.search import PARTING, SEARCHES, Problem
-from shoal.table import codec
-from shoal.table.frequency import RowNumbers
+from shoal.tables.frequency import RowNumbers
 
 MIN_PEOPLE = 50  # of each half: of fewer, nothing can be said
 MAX_PEOPLE = 1_000  # of each half: a search must not take longer than all attacks together

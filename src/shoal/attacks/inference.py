@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
-from shoal.table.frequency import RowNumbers
+from shoal.tables.frequency import RowNumbers
 
 BLOCK = 2**22  # scores of kinds and values computed together
 MOST_VALUES = 256  # the most frequent values, of which the model learns; the others are left to the records that fit

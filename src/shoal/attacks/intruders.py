@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.attacks.standing import KnownColumn
-from shoal.table.frequency import RowNumbers
+from shoal.tables.frequency import RowNumbers
 
 UNIFORM = "uniform"
 SPECIFIC = "most specific"

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.attacks.standing import KnownColumn
 from shoal.errors import DataError
-from shoal.table.frequency import RowNumbers
+from shoal.tables.frequency import RowNumbers
 
 BLOCK = 2**22  # pairs of beginnings extended together
 LARGEST = 2**28  # pairs of kinds and tuples that fit in memory

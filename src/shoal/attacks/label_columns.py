@@ -27,14 +27,14 @@ from shoal.attacks.label_rules import (
     tight_set_rule,
 )
 from shoal.attacks.standing import mark_of
+from shoal.hierarchies.hierarchy import Hierarchy, Label
+from shoal.hierarchies.reader import LeavesBehind, Reader
+from shoal.notation.codec import Coded
+from shoal.notation.forms import DecimalMark, decimal_mark, is_star, lists, read_mask, read_number, read_range
+from shoal.notation.labels import days_of, read_set
 from shoal.policy import Policy
 from shoal.policy.column import Cell
-from shoal.table.codec import Coded
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy, Label
-from shoal.table.labels import days_of, read_set
-from shoal.table.notation import DecimalMark, decimal_mark, is_star, lists, read_mask, read_number, read_range
-from shoal.table.reading import LeavesBehind, Reader
+from shoal.tables.frequency import RowNumbers
 
 # How an algorithm writes the cells of a class.
 BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})

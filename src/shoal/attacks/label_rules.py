@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.values import told_apart
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.tables.frequency import RowNumbers
+from shoal.tables.values import told_apart
 
 LeafSet = NDArray[np.int64]  # ascending
 MAX_WITNESSES = 12  # sets that overlap: all combinations of them are added up

@@ -25,10 +25,10 @@ from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, ShoalError
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import RowNumbers
 
 DOWNCODING, PREDICATES = "downcoding", "predicate singling out"
 WITHOUT_RELEASE = "the most that a predicate made without the release reaches"

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from shoal.attacks.deals import TooManyError, deals, posterior
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
+from shoal.compiled.kernels import group
 from shoal.engines.local import LocalEngine
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.size import PopulationModel
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.frequency import Codes, Domain, FrequencyTable, Histogram, RowNumbers, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group
+from shoal.tables.frequency import Codes, Domain, FrequencyTable, Histogram, RowNumbers, packed
 
 LARGEST = 100_000  # records; with more, dealing takes too long
 

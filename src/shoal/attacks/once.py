@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from shoal.notation.codec import Coded, encode_texts
 from shoal.policy import Policy
-from shoal.table.codec import Coded, encode_texts
 
 Read = TypeVar("Read")
 

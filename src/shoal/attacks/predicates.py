@@ -22,8 +22,8 @@ from shoal.attacks.join import fitting
 from shoal.attacks.label_columns import NO_LEAVES, LabelColumn
 from shoal.attacks.label_rules import LeafSet
 from shoal.attacks.standing import KnownColumn
-from shoal.table.frequency import RowNumbers, packed
-from shoal.table.kernels import group
+from shoal.compiled.kernels import group
+from shoal.tables.frequency import RowNumbers, packed
 
 MAX_VALUES = 4  # of a label that names none: the rarest are tried
 MAX_NAMED = 12  # ends and members that are tried for one cell

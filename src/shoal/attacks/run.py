@@ -32,10 +32,11 @@ from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, original_of
 from shoal.errors import DataError, PolicyError, no_column
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.notation import codec
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.table import builders, codec
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import RowNumbers
 from shoal.text.figures import quoted_names
 from shoal.text.log import log
 

@@ -18,9 +18,9 @@ from shoal.attacks.homogeneity import CLAIMS
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.skewness import closeness
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.notation import decimal_mark, read_number
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.notation.forms import decimal_mark, read_number
+from shoal.tables.frequency import RowNumbers
 
 
 @dataclass(frozen=True, eq=False)

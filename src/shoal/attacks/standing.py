@@ -1,6 +1,6 @@
 """Interpretation of released texts by an intruder, whatever program wrote the release.
 
-The texts are read by ``table.reading``. Known values that are covered by the same texts are one kind.
+The texts are read by ``hierarchies.reader``. Known values that are covered by the same texts are one kind.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.once import once, spec_key, texts_key
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.reader import Reader, unread_cells
+from shoal.notation.codec import Coded
+from shoal.notation.forms import DecimalMark
 from shoal.policy import Policy
-from shoal.table import builders
-from shoal.table.codec import Coded
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.notation import DecimalMark
-from shoal.table.reading import Reader, unread_cells
+from shoal.tables.frequency import RowNumbers
 
 
 @dataclass(frozen=True, eq=False)

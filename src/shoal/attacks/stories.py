@@ -19,8 +19,8 @@ from shoal.attacks.candidates import Secret, Sight, secret, sight
 from shoal.attacks.run import released_rows
 from shoal.engines.base import Released, Rows
 from shoal.engines.opening import original_of
-from shoal.table.frequency import RowNumbers
-from shoal.table.hierarchy import Label
+from shoal.hierarchies.hierarchy import Label
+from shoal.tables.frequency import RowNumbers
 from shoal.text.figures import format_count, format_number
 
 Why = Literal["exposed", "found before", "inferred", "suppressed", "typical"]

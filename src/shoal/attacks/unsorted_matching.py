@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Sight, entries
 from shoal.attacks.risk import Control, Risk, percent_words
-from shoal.table.frequency import Floats, RowNumbers
+from shoal.tables.frequency import Floats, RowNumbers
 
 LEVEL = 0.05  # probability of taking a random order for a sorted one
 FEW = 3_000  # orders, if all are tried

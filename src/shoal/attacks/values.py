@@ -1,8 +1,8 @@
 """Sensitive values of people and records in any notation: 23.0 is 23, and 1,500 is 1500.
 
-Texts are read by ``table.reading``. A text that covers a single value of the original is that value; one that covers
-several, such as a range, is a value of its own, held by those whom no other text covers. If another does, or if a text
-covers nothing, it cannot be determined what it discloses: these cells are counted.
+Texts are read by ``hierarchies.reader``. A text that covers a single value of the original is that value; one that
+covers several, such as a range, is a value of its own, held by those whom no other text covers. If another does, or if
+a text covers nothing, it cannot be determined what it discloses: these cells are counted.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.attacks.standing import as_in, behind_of
+from shoal.hierarchies.reader import unread_cells
+from shoal.notation.codec import Coded
 from shoal.policy import Policy
-from shoal.table.codec import Coded
-from shoal.table.frequency import RowNumbers
-from shoal.table.reading import unread_cells
+from shoal.tables.frequency import RowNumbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ def keypair(
 ) -> None:
     """Create the two keys of homomorphic encryption: a secret one to decrypt, a public one to encrypt and compute."""
     with loading():
-        from shoal.he.keys import EncryptionKey, make_key_pair
+        from shoal.results.he.keys import EncryptionKey, make_key_pair
 
     secret, public = make_key_pair(name, scheme=scheme, degree=degree, password=password_in(password_file), force=force)
     exits.written += [str(secret), str(public)]
@@ -93,7 +93,7 @@ def encrypt(
     """Encrypt columns of a table, so that others can compute on them without seeing them."""
     check_text_target(output, force, [Path(data), key])
     with loading():
-        from shoal.he.encrypt import encrypt as run
+        from shoal.results.he.encrypt import encrypt as run
 
     made = run(
         reading.opened(data),
@@ -152,8 +152,8 @@ def compute(
     """Compute on encrypted tables with the public key; only the owner of the secret key can read the result."""
     check_text_target(output, force, [*tables, key])
     with loading():
-        from shoal.he.computation import LinearScore
-        from shoal.he.compute import compute as run
+        from shoal.results.he.computation import LinearScore
+        from shoal.results.he.compute import compute as run
 
     made = run(
         tables,
@@ -196,8 +196,8 @@ def decrypt(
     check_text_target(output, force, [result, key])
     with loading():
         from shoal.engines.files.whole_files import write_bytes
-        from shoal.he.compute import EncryptedResult
-        from shoal.he.decrypt import decrypt as run
+        from shoal.results.he.compute import EncryptedResult
+        from shoal.results.he.decrypt import decrypt as run
 
     opened = EncryptedResult.load(result)
     if opened.computation.scores and output is None and not printing.json:

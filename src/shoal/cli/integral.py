@@ -52,7 +52,7 @@ def integral(
     """Find a result that many different databases generate: exit 0 if one may be published, 1 if none may."""
     with loading():
         from shoal.cli.terminal.integral import show_integral
-        from shoal.integral.recurrence import integral_privacy
+        from shoal.results.integral.recurrence import integral_privacy
 
     rows = reading.opened(data)
     found = integral_privacy(

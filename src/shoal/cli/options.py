@@ -139,7 +139,7 @@ class Printing:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        from shoal.table.jit import announcing
+        from shoal.compiled.jit import announcing
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

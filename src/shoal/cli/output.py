@@ -15,8 +15,8 @@ from shoal.errors import PolicyError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shoal.output.checked import OutputCheck
-    from shoal.output.regressing import RegressionCheck
+    from shoal.results.output.checked import OutputCheck
+    from shoal.results.output.regressing import RegressionCheck
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,9 @@ def output(
     """
     with loading():
         from shoal.engines.files.formats import check_target
-        from shoal.output.checking import check_output
-        from shoal.output.regressing import check_regression
         from shoal.release import refuse_to_overwrite
+        from shoal.results.output.checking import check_output
+        from shoal.results.output.regressing import check_regression
 
     if out is not None:
         check_different({"the table": out, "the ledger": ledger, "the data": data})
@@ -191,7 +191,7 @@ def _show(found: "OutputCheck | RegressionCheck", out: Path | None, released: bo
     from rich.console import Console
 
     from shoal.cli.columns import text
-    from shoal.output.checked import OutputCheck
+    from shoal.results.output.checked import OutputCheck
 
     console = Console(highlight=False)
     if isinstance(found, OutputCheck):

@@ -40,7 +40,7 @@ def inspect(
     with loading():
         from shoal.cli.terminal.proposals import show_inspection
         from shoal.engines.files.whole_files import write_text
-        from shoal.propose.inspect import inspect as look
+        from shoal.inspection.inspect import inspect as look
 
     check_text_target(output, force, [Path(data)])
     rows = reading.opened(data)
@@ -84,7 +84,7 @@ def hierarchy(
     """Show the levels of a column's hierarchy with records per label: values of the data, for its holder only."""
     with loading():
         from shoal.cli.terminal.proposals import show_hierarchy
-        from shoal.propose.preview import hierarchy as look
+        from shoal.inspection.preview import hierarchy as look
 
     check_text_target(save, force, [Path(data)])
     check_plot_target(chart, force, [Path(data)])

@@ -104,8 +104,8 @@ class Spending:
     def as_arguments(self) -> dict[str, Any]:
         """Return the arguments of ``shoal.query`` and ``shoal.synthesize``; require a ledger unless only planning."""
         with loading():
-            from shoal.dp.ledger import Ledger
             from shoal.policy import Policy
+            from shoal.results.dp.ledger import Ledger
 
         if self.ledger is None and not self.plan:
             raise PolicyError(
@@ -138,8 +138,8 @@ def query(
     """Answer counts, sums, means, quantiles and models with differential privacy, within a budget."""
     with loading():
         from shoal.cli.terminal.queries import show_noisy_answers, show_plan
-        from shoal.dp.query import plan_query
-        from shoal.dp.query import query as run
+        from shoal.results.dp.query import plan_query
+        from shoal.results.dp.query import query as run
 
     arguments = spending.as_arguments() | questions.as_arguments() | known.as_arguments() | {"people": people}
     arguments["granularity"] = _mapped(granularity, "granularity", "cost=0.01", str)
@@ -184,10 +184,10 @@ def synthesize(
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns."""
     with loading():
         from shoal.cli.terminal.queries import show_plan, show_synthetic
-        from shoal.dp.synthesis import plan_synthesis
-        from shoal.dp.synthesis import synthesize as run
         from shoal.engines.files.formats import check_target
         from shoal.release import refuse_to_overwrite
+        from shoal.results.dp.synthesis import plan_synthesis
+        from shoal.results.dp.synthesis import synthesize as run
 
     arguments = spending.as_arguments() | known.as_arguments() | {"columns": names_in(columns)}
     arguments["pairs"] = None if pair is None else [names_in(names) for names in pair]

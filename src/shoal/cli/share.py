@@ -119,9 +119,9 @@ def share(
     fewer than half pool what they see (honest majority); the result itself is exact unless --noise is given.
     """
     with loading():
-        from shoal.smc.parties import Parties
-        from shoal.smc.plan import SharePlan
-        from shoal.smc.share import share as run
+        from shoal.results.smc.parties import Parties
+        from shoal.results.smc.plan import SharePlan
+        from shoal.results.smc.share import share as run
 
     asked = SharePlan(
         count=statistics.count,
@@ -192,7 +192,7 @@ def party(
 ) -> None:
     """Create the key of a party for shoal share, and the block with its certificate for the file of parties."""
     with loading():
-        from shoal.smc.parties import make_party
+        from shoal.results.smc.parties import make_party
 
     private, block, made = make_party(name, address, password=password_in(password_file), force=force)
     exits.written += [str(private), str(block)]

@@ -17,7 +17,7 @@ from shoal.engines.dependence import Countable
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
-from shoal.table.frequency import ClassOf, FrequencyTable
+from shoal.tables.frequency import ClassOf, FrequencyTable
 
 if TYPE_CHECKING:
     from shoal.engines.cells import Spellings

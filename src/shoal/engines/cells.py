@@ -1,4 +1,4 @@
-"""Parse cells as the policy spells them, in memory and in engines: see ``table.spelling``."""
+"""Parse cells as the policy spells them, in memory and in engines: see ``hierarchies.spelling``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.numbered import column_of_texts
+from shoal.hierarchies.spelling import BLANKS, INFINITE, Spelling
+from shoal.notation.codec import Coded
+from shoal.notation.numbers import parse_number
 from shoal.policy.column import Column
-from shoal.table.codec import Coded
-from shoal.table.intervals import parse_number
-from shoal.table.spelling import BLANKS, INFINITE, Spelling
 
 if TYPE_CHECKING:
     from ibis.expr import types as ir

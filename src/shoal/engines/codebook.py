@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.table import codec
-from shoal.table.intervals import parse_number
-from shoal.table.notation import read_range
+from shoal.notation import codec
+from shoal.notation.forms import read_range
+from shoal.notation.numbers import parse_number
 
 LONGEST = 120  # the longest label in SPSS, in bytes
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.engines.files.numbered import column_of_texts
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
-from shoal.table.frequency import ClassOf, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import ClassOf, packed
 
 SAMPLE = 2**13  # rows that show whether codes pay
 

@@ -19,7 +19,7 @@ from shoal.engines.coded_rows import order_of_classes
 from shoal.engines.repeated import Repeated
 from shoal.engines.sql import quoted, unused
 from shoal.errors import VerificationError
-from shoal.table.frequency import ClassOf
+from shoal.tables.frequency import ClassOf
 
 
 @dataclass(frozen=True, eq=False)

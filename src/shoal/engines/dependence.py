@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 Numbers = NDArray[np.integer]
 TellingPair = tuple[str, str]  # the determining column, and the determined one

@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.base import Groups
-from shoal.table import codec
-from shoal.table.frequency import packed
-from shoal.table.kernels import group, sum_by_class
+from shoal.notation import codec
+from shoal.tables.frequency import packed
 
 
 def digest_of_counts(groups: Groups) -> str:

@@ -58,15 +58,15 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
         table, back = to_arrow(native)
         return table, partial(_in_narwhals, back=back)
     if nw.dependencies.is_pandas_dataframe(data):
-        data = _with_named_index(data)
-        table = with_nested_types(_from_pandas(data))
-        kinds = dict(zip(table.column_names, data.dtypes, strict=True))
+        frame: Any = _with_named_index(data)
+        table = with_nested_types(_from_pandas(frame))
+        kinds = dict(zip(table.column_names, frame.dtypes, strict=True))
         return table, partial(_to_pandas, kinds=kinds, schema=table.schema)
     try:
-        frame = nw.from_native(data)
+        wrapped = nw.from_native(data)
     except Exception:
         raise _not_a_table(data) from None
-    return _through_narwhals(data, frame)
+    return _through_narwhals(data, wrapped)
 
 
 def with_plain_types(table: pa.Table, numbered: Sequence[str] = ()) -> pa.Table:

@@ -19,6 +19,8 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import loading_meanwhile
+from shoal.compiled.kernels import group
 from shoal.engines.backends.base import TABLE, Place
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
@@ -37,12 +39,10 @@ from shoal.engines.repeated import Repeated, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, PolicyError, VerificationError
+from shoal.hierarchies.bounds import added, bound_columns, require_true, there
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.table.bounds import added, bound_columns, require_true, there
-from shoal.table.frequency import packed
-from shoal.table.jit import loading_meanwhile
-from shoal.table.kernels import group
+from shoal.tables.frequency import packed
 
 LARGE = 2**20  # bytes of a file, from some hundred thousand rows on
 NO_ORDER = "rows have no order in an engine: with shuffle = false, their order is that of the engine"

@@ -27,7 +27,7 @@ from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import require_names_apart
 from shoal.engines.sql import quoted, unused
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 TOGETHER = 16  # columns or pairs that are counted in one statement
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.files import formats
@@ -24,8 +25,7 @@ from shoal.engines.local import LocalEngine
 from shoal.engines.repeated import DICTIONARY, PAGE, WrittenDifferentlyError, code_bits, dictionary_of
 from shoal.engines.row_order import hashed_text
 from shoal.engines.sql import quoted, unused
-from shoal.table.frequency import ClassOf, Counts, packed
-from shoal.table.kernels import group, sum_by_class
+from shoal.tables.frequency import ClassOf, Counts, packed
 
 SURE = 30  # expected copies of a value in a page, without one of which it is in a page once in 10^13 times
 PIECE = 2**17  # rows fetched at a time

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.backends.base import Place
 from shoal.engines.base import Groups
 from shoal.engines.frames import with_plain_types
@@ -18,12 +19,11 @@ from shoal.engines.ibis_columns import Inside
 from shoal.engines.ibis_order import order_keys
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused
+from shoal.hierarchies.hierarchy import TOP
 from shoal.policy import Policy
 from shoal.recoding import Parts
-from shoal.table.frequency import Counts, packed
-from shoal.table.hierarchy import TOP
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.values import Values
+from shoal.tables.frequency import Counts, packed
+from shoal.tables.values import Values
 
 
 def join_recoded(

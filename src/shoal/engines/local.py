@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
+from shoal.compiled.threads import done_in_parts
 from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
 from shoal.engines.cells import Spellings, coarsened_table, read_table
@@ -30,17 +32,16 @@ from shoal.engines.local_columns import LocalColumns
 from shoal.engines.repeated import Repeated
 from shoal.engines.row_order import hash_order, order_of_distinct
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
+from shoal.hierarchies import builders
+from shoal.hierarchies.bounds import added, distinct_rows, require_true, there, with_bounds
+from shoal.hierarchies.hierarchy import TOP, Hierarchy
+from shoal.hierarchies.spelling import Spelling
+from shoal.notation import codec
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
-from shoal.table import builders, codec
-from shoal.table.bounds import added, distinct_rows, require_true, there, with_bounds
-from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, count_records, packed
-from shoal.table.hierarchy import TOP, Hierarchy
-from shoal.table.kernels import group
-from shoal.table.spelling import Spelling
-from shoal.table.threads import done_in_parts
-from shoal.table.values import Values
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, count_records, packed
+from shoal.tables.values import Values
 
 
 class Texts(Protocol):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.engines.base import Groups, Rows
 from shoal.engines.dependence import (
     Dependence,
@@ -26,10 +27,9 @@ from shoal.engines.dependence import (
 from shoal.engines.files.numbered import with_texts
 from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.frequency import Counts, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import Counts, packed
 
 
 class LocalColumns:

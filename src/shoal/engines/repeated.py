@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct
 from shoal.engines.sql import quoted
-from shoal.table.frequency import Codes, Counts, packed
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.pieces import copies_in_pieces
+from shoal.hierarchies.pieces import copies_in_pieces
+from shoal.tables.frequency import Codes, Counts, packed
 
 DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
 TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns

@@ -16,9 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.local import LocalEngine
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.notation.codec import Coded
 from shoal.policy import Policy
-from shoal.table.codec import Coded
-from shoal.table.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)

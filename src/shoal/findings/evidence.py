@@ -9,18 +9,18 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.risk import Attacks
-from shoal.columns.persons import repeated
-from shoal.columns.telling import MISSED, Telling
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.files.beside import Beside, beside_of
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import tallied_release
+from shoal.inspection.dependencies import MISSED, Telling
+from shoal.inspection.persons import repeated
 from shoal.judge import as_seen
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

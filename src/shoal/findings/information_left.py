@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.columns.telling import whole_percent
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding, shortened
+from shoal.inspection.dependencies import whole_percent
 from shoal.models.finding import Finding
 from shoal.policy import Policy
 from shoal.text.figures import format_count, format_list, format_number

@@ -8,7 +8,7 @@ from shoal.engines.dependence import SmallClasses
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.models.finding import Finding
-from shoal.table.same_values import spelled_alike
+from shoal.notation.same_values import spelled_alike
 from shoal.text import toml
 from shoal.text.figures import format_count, format_number
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from shoal.columns.recognised import coordinate_pairs, recognised
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
+from shoal.hierarchies.formats import date_formats, sample
+from shoal.inspection.recognised_values import coordinate_pairs, recognised
 from shoal.models.finding import Finding
-from shoal.table.propose import date_formats, sample
 
 
 def identifying_values(evidence: Evidence) -> Iterator[Finding]:

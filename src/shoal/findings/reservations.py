@@ -12,8 +12,8 @@ from shoal.findings.kinds import finding
 from shoal.judge import as_seen
 from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.finding import Finding
-from shoal.table.frequency import FrequencyTable
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import FrequencyTable
+from shoal.tables.wildcard import neighbourhoods
 from shoal.text.figures import format_count, format_number
 
 

@@ -15,8 +15,8 @@ from shoal.models.diversity import distinct, most_frequent
 from shoal.models.finding import Finding
 from shoal.models.measured import InferenceRisk
 from shoal.models.spread import KEAnonymity
+from shoal.notation.same_values import spelled_alike
 from shoal.policy import Policy
-from shoal.table.same_values import spelled_alike
 from shoal.text.figures import format_count, format_number, format_share
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
+from shoal.hierarchies.dates import Dates
 from shoal.models.finding import Finding
-from shoal.table.dates import Dates
 from shoal.text.figures import format_count
 
 

@@ -15,7 +15,7 @@ from shoal.judge.recount import Reference, recounted
 from shoal.models import PopulationModel
 from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 ORDER = ("holds", "unknown", "fails")
 

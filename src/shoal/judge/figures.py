@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.models.closeness import distance, enhanced_likeness, largest_log_ratio, likeness
 from shoal.models.diversity import distinct, entropy, least_c, most_frequent
-from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.tables.frequency import FrequencyTable, Histogram
 from shoal.text.showing import Shown
 
 

@@ -22,12 +22,12 @@ from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
 from shoal.models.verdict import Outcome, Verdict, Verdicts
 from shoal.policy import Policy
-from shoal.table.frequency import Counts, FrequencyTable, Histogram
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Counts, FrequencyTable, Histogram
+from shoal.tables.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
-    from shoal.judge.whose import Between, Whose
+    from shoal.original.owners import Between, Whose
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.files import office_files
@@ -28,13 +29,12 @@ from shoal.engines.files.read_back import typed
 from shoal.engines.files.sql_files import sql_source
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
-from shoal.judge.original import people_like
+from shoal.hierarchies.bounds import added, require_true
+from shoal.notation import codec
+from shoal.notation.forms import DecimalMark
+from shoal.original.comparison import people_like
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.bounds import added, require_true
-from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.notation import DecimalMark
+from shoal.tables.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
 
 OTHER_COLUMNS = "the columns of the written file differ from those of the release; nothing was published"
 

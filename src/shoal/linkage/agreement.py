@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.hierarchies.spans import EVERYTHING, closed
 from shoal.linkage.columns import LinkedColumn
-from shoal.table.frequency import Codes
-from shoal.table.notation import is_star
-from shoal.table.spans import EVERYTHING, closed
+from shoal.notation.forms import is_star
+from shoal.tables.frequency import Codes
 
 Ends = tuple[tuple[float, float], ...]
 

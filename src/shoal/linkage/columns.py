@@ -21,16 +21,17 @@ from shoal.engines.cells import read_table
 from shoal.engines.data import Data
 from shoal.engines.files import formats
 from shoal.errors import DataError, no_column
+from shoal.hierarchies import builders
+from shoal.hierarchies.builders import SafeHarbor
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.intervals import Intervals
+from shoal.hierarchies.reader import Reader
+from shoal.hierarchies.spans import Span, spans
+from shoal.notation import codec
+from shoal.notation.codec import Coded
+from shoal.notation.forms import DecimalMark, released_mark
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.table import builders, codec
-from shoal.table.builders import SafeHarbor
-from shoal.table.codec import Coded
-from shoal.table.frequency import Codes, RowNumbers
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import Intervals
-from shoal.table.notation import DecimalMark, released_mark
-from shoal.table.reading import Reader
-from shoal.table.spans import Span, spans
+from shoal.tables.frequency import Codes, RowNumbers
 from shoal.text.figures import quoted_names
 
 On = Sequence[str] | Mapping[str, str] | None

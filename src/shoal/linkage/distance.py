@@ -21,8 +21,8 @@ from shoal.linkage.columns import Files, LinkedFile, On, Truth, side_by_side
 from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, distance_terms
 from shoal.linkage.nearest import Distinct, nearest, squared_between
 from shoal.policy import PolicySource
-from shoal.table.frequency import Floats, RowNumbers
-from shoal.table.wildcard import Nulls
+from shoal.tables.frequency import Floats, RowNumbers
+from shoal.tables.wildcard import Nulls
 
 ASSIGNABLE = 2**24  # pairs of records that can be assigned one to one: 4,096 by 4,096, minutes at the worst
 

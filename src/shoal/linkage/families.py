@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.errors import DataError
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 
 Name = Literal["mean", "owa", "bilinear", "choquet"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled, compiled_within
+from shoal.compiled.jit import compiled, compiled_within
 
 SPAN, EQUAL, TABLE = 0, 1, 2
 

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.spans import EVERYTHING, Span, closed, standard_deviation
 from shoal.linkage.columns import LinkedColumn
-from shoal.table.frequency import Codes, Floats
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.labels import read_set
-from shoal.table.notation import decimal_mark, is_star, read_number
-from shoal.table.spans import EVERYTHING, Span, closed, standard_deviation
-from shoal.table.wildcard import Nulls
+from shoal.notation.forms import decimal_mark, is_star, read_number
+from shoal.notation.labels import read_set
+from shoal.tables.frequency import Codes, Floats
+from shoal.tables.wildcard import Nulls
 
 Index = NDArray[np.integer[Any]]
 ScaledBy = Literal["own", "original"]

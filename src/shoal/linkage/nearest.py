@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from shoal.compiled.kernels import group
 from shoal.linkage.kernels import EQUAL, SPAN, TABLE, Half, nearest_tuples
 from shoal.linkage.measure import DistanceTerm, Equal, Spans, Table
-from shoal.table.frequency import Codes, Floats, RowNumbers, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import Codes, Floats, RowNumbers, packed
 
 # Squared distances this close, relative to 1 + the distance, are one: sums in another order differ in the last bits.
 TIE = 1e-9

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.deriving import derive, derive_large
+from shoal.compiled.kernels import group
 from shoal.errors import DataError
 from shoal.linkage.agreement import Agreement, agreement
 from shoal.linkage.columns import Files, LinkedFile, On, side_by_side
 from shoal.linkage.nearest import Distinct
 from shoal.policy import PolicySource
 from shoal.search.full_domain.rollup import KeyLayout
-from shoal.table.deriving import derive, derive_large
-from shoal.table.frequency import Codes, Counts, RowNumbers, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import Codes, Counts, RowNumbers, packed
 
 MAX_COLUMNS = 16  # columns: 65,536 patterns
 LARGEST = 2**36  # pairs of distinct tuples compared one by one: some minutes

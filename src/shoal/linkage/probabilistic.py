@@ -24,7 +24,7 @@ from shoal.errors import DataError
 from shoal.linkage.columns import LinkedFile, On, Truth, side_by_side
 from shoal.linkage.patterns import PatternCounts, compared, counted_pairs
 from shoal.policy import PolicySource
-from shoal.table.frequency import Counts, Floats, RowNumbers
+from shoal.tables.frequency import Counts, Floats, RowNumbers
 
 STARTS = tuple(product((0.9, 0.6), (1.0, 0.1)))  # m, and matches as a share of the most that are possible
 TOLERANCE = 1e-7  # no parameter moves by more: converged

@@ -29,8 +29,8 @@ from shoal.linkage.families import family as family_of
 from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, Spans, distance_terms
 from shoal.linkage.nearest import TIE, Distinct
 from shoal.policy import PolicySource
-from shoal.table.frequency import Floats, RowNumbers
-from shoal.table.wildcard import Nulls
+from shoal.tables.frequency import Floats, RowNumbers
+from shoal.tables.wildcard import Nulls
 
 LARGEST = 2**26  # differences that are held: half a gigabyte
 CHUNK = 2**22  # features computed at once

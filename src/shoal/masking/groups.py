@@ -17,10 +17,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.threads import done_in_parts, kept_threads
 from shoal.masking.kernels import distances, exchanged, from_centre, shortest_path, smallest_positions, sums_of
 from shoal.masking.points import Points, scaled_to_unit
-from shoal.table.frequency import Floats
-from shoal.table.threads import done_in_parts, kept_threads
+from shoal.tables.frequency import Floats
 
 Values = TypeVar("Values", NDArray[np.int64], Floats)
 GroupOf = NDArray[np.int64]  # the number of the group of each record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled
+from shoal.compiled.jit import compiled
+from shoal.tables.frequency import Floats
 
 Signs = NDArray[np.int32]
 Records = NDArray[np.int64]

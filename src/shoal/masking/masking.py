@@ -22,10 +22,10 @@ from shoal.engines.opening import rows_of
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError, no_column
 from shoal.masking.groups import GroupOf, improve_groups, mdav_groups, univariate, v_mdav
 from shoal.masking.points import Points, scaled_to_unit
-from shoal.table.codec import Coded
-from shoal.table.frequency import Floats
-from shoal.table.intervals import parse_number
-from shoal.table.labels import written_range, written_set
+from shoal.notation.codec import Coded
+from shoal.notation.labels import written_range, written_set
+from shoal.notation.numbers import parse_number
+from shoal.tables.frequency import Floats
 
 Method = Literal["mdav", "v-mdav", "univariate"]
 Value = Literal["mean", "median", "mode", "range"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.masking.kernels import Signs
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from shoal.table.frequency import FrequencyTable, Histogram, RowNumbers
+from shoal.tables.frequency import FrequencyTable, Histogram, RowNumbers
 
 Passing = NDArray[np.bool_]
 Scores = NDArray[np.float64]

@@ -23,7 +23,7 @@ from shoal.models.diversity import class_sizes, shares
 from shoal.models.kernels import equal_distances, line_distances, tree_distances
 from shoal.models.parts import most_in_subtrees, most_on_line, most_under_caps
 from shoal.models.shares import LimitedGain, ShareBound, Shares
-from shoal.table.frequency import Domain, Histogram, RowNumbers
+from shoal.tables.frequency import Domain, Histogram, RowNumbers
 
 
 class ValueLine(NamedTuple):

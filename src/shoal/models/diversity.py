@@ -3,7 +3,7 @@
 A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "ℓ-diversity: privacy beyond k-anonymity", ICDE 2006.
 The recursive condition sums the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma instead of the sum.
 
-All three look at what texts say (``table.same_values``). Several spellings of a value are one value. Texts that say
+All three look at what texts say (``notation.same_values``). Several spellings of a value are one value. Texts that say
 nothing, such as a missing value, ``?`` or ``not asked``, are no value: whoever knows that a person's value is known
 would learn it from a class of one value and unknown ones. The laws of merging hold for the records that say something.
 """
@@ -20,7 +20,7 @@ from pydantic import Field
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.models.kernels import entropies, heads_and_tails
 from shoal.models.parts import most_recursive, most_with_entropy
-from shoal.table.frequency import Counts, Histogram, RowNumbers
+from shoal.tables.frequency import Counts, Histogram, RowNumbers
 
 
 def distinct(histogram: Histogram) -> Counts:

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from shoal.hierarchies.containment import OUTSIDE, UNDECIDED, UNREAD, WITHIN, Placing
 from shoal.models.verdict import Outcome, Verdict
-from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, WITHIN, Placing
-from shoal.table.frequency import Floats
-from shoal.table.notation import is_star
+from shoal.notation.forms import is_star
+from shoal.tables.frequency import Floats
 from shoal.text.figures import format_count
 
 Conditions = dict[str, str]  # a value, range, mask or label by column

@@ -12,8 +12,8 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.frequency import Codes, Counts, Floats
-from shoal.table.jit import compiled, compiled_when_long, compiled_within
+from shoal.compiled.jit import compiled, compiled_when_long, compiled_within
+from shoal.tables.frequency import Codes, Counts, Floats
 
 # Distances of Shell's sort: a few lines that compile in no time, and short lists are sorted by plain insertion.
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)

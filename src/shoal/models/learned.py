@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shoal.models.forbidden import ForbiddenCount, ForbiddenResult, ForbiddenRule, Minable, Mining
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 from shoal.text.figures import format_count
 
 NEAR_ZERO = 1e-9  # a correlation that rounding alone may have given its sign

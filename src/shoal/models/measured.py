@@ -2,7 +2,7 @@
 
 The other models are conditions on classes, which a search can satisfy. The success of an attack is known only when the
 release is finished. Searches therefore ignore limits, and a release that exceeds one is refused. The remedy is to
-require more of the models and try again, which ``release.aim`` does (``propose.aiming``).
+require more of the models and try again, which ``release.aim`` does (``policy.aiming``).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.models.kernels import GAPS, longest, most_nodes, sort_counts
-from shoal.table.frequency import Codes, Counts, Floats, RowNumbers
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Codes, Counts, Floats, RowNumbers
 
 TINY = 1e-9  # a difference of sums that should be 0 must not become a tiny positive divisor: a bound would be too low
 CUTS = 5  # linear cuts tried per class for a distance on a line

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from shoal.models.base import TOLERANCE, Merging, Passing, PrivacyModel, Scores
 from shoal.models.size import PopulationModel
-from shoal.table.frequency import Counts, FrequencyTable
+from shoal.tables.frequency import Counts, FrequencyTable
 
 
 def records(table: FrequencyTable) -> Counts:

@@ -20,8 +20,8 @@ from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveMode
 from shoal.models.diversity import shares
 from shoal.models.kernels import within_caps
 from shoal.models.parts import most_under_caps
-from shoal.table.frequency import Domain, Histogram, RowNumbers
-from shoal.table.same_values import said_value
+from shoal.notation.same_values import said_value
+from shoal.tables.frequency import Domain, Histogram, RowNumbers
 
 Shares = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct
 from shoal.models.shares import ShareBound, Shares
-from shoal.table.frequency import Counts, FrequencyTable, RowNumbers, packed
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Counts, FrequencyTable, RowNumbers, packed
+from shoal.tables.wildcard import neighbourhoods
 
 
 class KAnonymity(PrivacyModel):

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from shoal.errors import PolicyError
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.table.frequency import Domain, Histogram
-from shoal.table.intervals import parse_number
-from shoal.table.same_values import says_nothing
+from shoal.notation.numbers import parse_number
+from shoal.notation.same_values import says_nothing
+from shoal.tables.frequency import Domain, Histogram
 
 
 class KEAnonymity(SensitiveModel):

@@ -15,11 +15,11 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
+from shoal.hierarchies import builders
+from shoal.hierarchies.builders import Spec
+from shoal.notation.numbers import parse_number
+from shoal.notation.same_values import says_nothing
 from shoal.policy.part import FrozenPart
-from shoal.table import builders
-from shoal.table.builders import Spec
-from shoal.table.intervals import parse_number
-from shoal.table.same_values import says_nothing
 
 Label = str | None
 

@@ -7,10 +7,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from shoal.hierarchies.builders import Spec
 from shoal.policy.coarsening import Coarsening
 from shoal.policy.part import FrozenPart
-from shoal.table.builders import Spec
-from shoal.table.centres import CENTRES
+from shoal.tables.centres import CENTRES
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Cell = Literal["hierarchy", "range", "set", "tight-range", "tight-set", "mean", "median", "mode"]

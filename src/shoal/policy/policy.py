@@ -23,23 +23,23 @@ from pydantic import (
 )
 
 from shoal.errors import OutputError, PolicyError
+from shoal.hierarchies.bounds import collisions
+from shoal.hierarchies.builders import File, Mask
+from shoal.hierarchies.dates import Dates
+from shoal.hierarchies.spelling import Spelling
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
 from shoal.models.closeness import TCloseness
 from shoal.models.forbidden import ForbiddenResult, MatchedResult
 from shoal.models.learned import Forbidden
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
+from shoal.notation.forms import DecimalMark
 from shoal.policy.coarsening import Coarsening
 from shoal.policy.column import Column, Role, check_missing
 from shoal.policy.explain import explained, hint
 from shoal.policy.options import Options
 from shoal.policy.part import FrozenPart
 from shoal.policy.presets import PRESETS, PresetName
-from shoal.table.bounds import collisions
-from shoal.table.builders import File, Mask
-from shoal.table.dates import Dates
-from shoal.table.notation import DecimalMark
-from shoal.table.spelling import Spelling
 from shoal.text import toml
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper

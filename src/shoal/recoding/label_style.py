@@ -11,12 +11,12 @@ from collections.abc import Collection
 
 import numpy as np
 
+from shoal.hierarchies.builders import SAFE_HARBOR_AGES, SafeHarbor
+from shoal.hierarchies.hierarchy import TOP
+from shoal.hierarchies.intervals import Intervals, WholeIntervals, is_whole, leaf_numbers
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.table.builders import SAFE_HARBOR_AGES, SafeHarbor
-from shoal.table.frequency import FrequencyTable
-from shoal.table.hierarchy import TOP
-from shoal.table.intervals import Intervals, WholeIntervals, is_whole, leaf_numbers
+from shoal.tables.frequency import FrequencyTable
 
 
 def with_whole_numbers(

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.leaves import recoded_leaves, records_by_leaf
 from shoal.errors import OtherTableError
-from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, among, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.leaves import recoded_leaves, records_by_leaf
-from shoal.table.values import Ids, Values
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.tables.frequency import ClassOf, Codes, Counts, FrequencyTable, among, packed
+from shoal.tables.values import Ids, Values
 from shoal.text.figures import format_count, format_number
 
 

@@ -10,16 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.engines.base import Groups
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused
 from shoal.errors import ShoalError
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import Label
 from shoal.judge import failing_classes
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import builders, codec
-from shoal.table.frequency import FrequencyTable, among, packed
-from shoal.table.hierarchy import Label
-from shoal.table.kernels import group
+from shoal.tables.frequency import FrequencyTable, among, packed
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
+from shoal.hierarchies.builders import File, Mask
 from shoal.models import PopulationModel
 from shoal.models.closeness import COMPARED
 from shoal.models.finding import Finding
 from shoal.policy import Policy
 from shoal.policy.presets import PRESETS
 from shoal.release.receipt import keyed
-from shoal.table.builders import File, Mask
 from shoal.text.jsonable import finite
 
 if TYPE_CHECKING:

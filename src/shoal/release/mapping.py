@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.engines.base import Query, Rows
+from shoal.hierarchies.hierarchy import TOP, Label
+from shoal.notation import codec
 from shoal.recoding import Recoding
-from shoal.table import codec
-from shoal.table.frequency import Counts
-from shoal.table.hierarchy import TOP, Label
-from shoal.table.values import Values
+from shoal.tables.frequency import Counts
+from shoal.tables.values import Values
 
 SCHEMA = pa.schema(
     [

@@ -9,8 +9,8 @@ from shoal.engines.base import Groups, Query, Released, WrittenFile
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas
 from shoal.errors import OutputError, VerificationError
+from shoal.forbidden.mining import mine
 from shoal.judge import judge_release, require
-from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted_written
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy

@@ -27,19 +27,19 @@ from shoal.engines.opening import order_of_release, original_of, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.findings import findings_of
 from shoal.findings.evidence import of_replay
+from shoal.forbidden.mining import mine
+from shoal.hierarchies.hierarchy import Label
 from shoal.judge import Gaps, judge_release, require
-from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_groups
 from shoal.models.verdict import Verdicts
+from shoal.notation.forms import read_range
+from shoal.notation.numbers import parse_number
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
 from shoal.release.became import by_tuple, by_value, expected, failing, is_among
 from shoal.release.publish import Publishable
 from shoal.release.release import Release
-from shoal.table.frequency import FrequencyTable
-from shoal.table.hierarchy import Label
-from shoal.table.intervals import parse_number
-from shoal.table.notation import read_range
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 from shoal.text.log import log

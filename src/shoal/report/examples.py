@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.compiled.kernels import group, sum_by_class
+from shoal.hierarchies.hierarchy import Label
+from shoal.notation.labels import ends_of, half_open_ends_of
 from shoal.recoding import Parts
 from shoal.report.fates import label_threshold, per_label, shortened_label
-from shoal.table.frequency import Counts, FrequencyTable, packed
-from shoal.table.hierarchy import Label
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.labels import ends_of, half_open_ends_of
-from shoal.table.values import Values
+from shoal.tables.frequency import Counts, FrequencyTable, packed
+from shoal.tables.values import Values
 
 if TYPE_CHECKING:
     from shoal.release import Release

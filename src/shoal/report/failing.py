@@ -18,12 +18,12 @@ from shoal.report.essentials import found_in
 from shoal.report.html import environment, style
 from shoal.report.summary import SIZES, size_bins
 from shoal.report.wording import unit_of
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.figures import format_count, format_list, format_number, format_share
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
-    from shoal.table.frequency import Counts
+    from shoal.tables.frequency import Counts
 
 
 @dataclass(frozen=True)

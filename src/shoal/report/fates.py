@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import sum_by_class
+from shoal.hierarchies.hierarchy import Hierarchy, Label
 from shoal.policy import Policy
 from shoal.recoding import Parts
-from shoal.table.frequency import Counts, FrequencyTable
-from shoal.table.hierarchy import Hierarchy, Label
-from shoal.table.kernels import sum_by_class
-from shoal.table.values import Values
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Counts, FrequencyTable
+from shoal.tables.values import Values
+from shoal.tables.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.release import Release

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
     from shoal.alternatives.recommend import Exploration
     from shoal.attacks.risk import Attacks
+    from shoal.inspection.inspection import Inspection
     from shoal.judge.figures import Figures
     from shoal.models.finding import Finding, Publication
     from shoal.models.verdict import Verdict, Verdicts
     from shoal.policy import Policy
-    from shoal.propose.inspection import Inspection
     from shoal.release import Release
     from shoal.verify.verification import Verification
 

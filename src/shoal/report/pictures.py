@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.alternatives.recommend import asked_for, beaten
 from shoal.attacks.risk import Attacks, Risk
+from shoal.hierarchies.hierarchy import TOP
 from shoal.report.drawings import (
     attack_plot,
     distribution_plot,
@@ -23,7 +24,6 @@ from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
 from shoal.report.svg import Chart
 from shoal.report.wording import counted_unit
-from shoal.table.hierarchy import TOP
 from shoal.text.figures import format_count, format_number, format_share
 from shoal.text.showing import shows
 

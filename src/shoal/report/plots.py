@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.alternatives.compare import Comparison
 from shoal.alternatives.recommend import Exploration
-from shoal.propose.preview import Preview
+from shoal.inspection.preview import Preview
 from shoal.report.drawings import frontier_plot, number_axis, row_axis
 from shoal.report.essentials import worth
 from shoal.report.lettering import cut_label, rows_height

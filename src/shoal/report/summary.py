@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.base import Query
 from shoal.errors import PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.judge import as_seen
 from shoal.judge.recount import recounted
 from shoal.models.closeness import TCloseness, distance
+from shoal.notation import codec
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
 from shoal.report.fates import Fate, fates, label_threshold, original_tables, per_label, shortened_label
 from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node
-from shoal.table import codec
-from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.values import Values
+from shoal.tables.frequency import Counts, Domain, FrequencyTable, Histogram, packed
+from shoal.tables.values import Values
 
 if TYPE_CHECKING:
     from shoal.release import Release

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 
 def counted_unit(policy: Policy) -> str:

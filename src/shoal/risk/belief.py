@@ -19,7 +19,7 @@ from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.models.diversity import shares
 from shoal.risk.keys import keys_of
-from shoal.table.frequency import Floats, Histogram
+from shoal.tables.frequency import Floats, Histogram
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import pyarrow as pa
 from shoal.engines.base import Engine, Query, Rows
 from shoal.errors import VerificationError
 from shoal.judge import as_seen
+from shoal.notation import codec
 from shoal.policy import Policy
 from shoal.risk.individual import household_risk
-from shoal.table import codec
-from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
+from shoal.tables.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
 
 
 def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTable, policy: Policy) -> dict[str, float]:

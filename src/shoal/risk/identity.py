@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import keys_of
-from shoal.table.frequency import ClassOf, Floats, FrequencyTable
+from shoal.tables.frequency import ClassOf, Floats, FrequencyTable
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 1 / 3, 0.5, 1.0)
 

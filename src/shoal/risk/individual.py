@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import frequencies_of, groups, keys_of
-from shoal.table.frequency import Floats
-from shoal.table.wildcard import Nulls
+from shoal.tables.frequency import Floats
+from shoal.tables.wildcard import Nulls
 
 LARGE = 64  # from here on the series needs fewer than LARGE terms whatever q is: the n-th is below 1/C(f+n, n)
 

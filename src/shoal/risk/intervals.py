@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, PolicyError
+from shoal.hierarchies.spans import standard_deviation
 from shoal.risk.keys import numbers
-from shoal.table.frequency import Floats
-from shoal.table.spans import standard_deviation
+from shoal.tables.frequency import Floats
 
 PERCENTS = tuple(range(1, 11))
 

@@ -19,10 +19,10 @@ from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, MissingValueError, PolicyError, no_column
-from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, count_records
-from shoal.table.intervals import parse_number
-from shoal.table.wildcard import Nulls, matches
+from shoal.notation.numbers import parse_number
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import ClassOf, Codes, Floats, FrequencyTable, count_records
+from shoal.tables.wildcard import Nulls, matches
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def _require(engine: LocalEngine, columns: Sequence[str]) -> None:
 
 def _with_population(table: FrequencyTable, engine: LocalEngine, outside: LocalEngine) -> FrequencyTable:
     """Add the number of people of a population with the key of each class; ``*`` matches every value."""
-    from shoal.judge.original import people_like  # which needs SciPy; most figures need neither
+    from shoal.original.comparison import people_like  # which needs SciPy; most figures need neither
 
     people, absent = people_like(
         outside.values(table.columns), table.codes, [engine.coded(name) for name in table.columns]

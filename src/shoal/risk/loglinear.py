@@ -26,7 +26,7 @@ from shoal.engines.data import Data
 from shoal.errors import DataError, PolicyError
 from shoal.risk.keys import keys_of
 from shoal.risk.uniqueness import fraction_of
-from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable
+from shoal.tables.frequency import ClassOf, Codes, Floats, FrequencyTable
 
 CELLS = 2**24  # of one cross table: 128 MB
 ROUNDS = 1_000

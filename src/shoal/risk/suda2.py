@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import keys_of, matched
-from shoal.table.frequency import ClassOf, Floats, FrequencyTable, RowNumbers, packed
-from shoal.table.kernels import group
-from shoal.table.wildcard import Nulls
+from shoal.tables.frequency import ClassOf, Floats, FrequencyTable, RowNumbers, packed
+from shoal.tables.wildcard import Nulls
 
 
 @dataclass(frozen=True, eq=False)

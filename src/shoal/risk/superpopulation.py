@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 
 LEAST_ALPHA = 1e-4  # below, Pitman's model is that of Ewens in all digits that matter
 

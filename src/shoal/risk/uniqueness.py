@@ -19,7 +19,7 @@ from shoal.errors import PolicyError
 from shoal.risk import superpopulation
 from shoal.risk.keys import keys_of
 from shoal.risk.superpopulation import SizeCounts
-from shoal.table.frequency import ClassOf, Floats, FrequencyTable
+from shoal.tables.frequency import ClassOf, Floats, FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, lose_classes, too_small
 from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity, PSensitive
 from shoal.recoding import FullDomain
@@ -21,10 +23,8 @@ from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.search.full_domain.rollup import NodeTable, Rollup
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, ClassLoss
-from shoal.table.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group, lose_classes, too_small
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers, packed
+from shoal.tables.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.policy import Policy

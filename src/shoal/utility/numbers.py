@@ -15,8 +15,8 @@ import numpy as np
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, no_column
+from shoal.hierarchies.spans import standard_deviation
 from shoal.masking.masking import numbers_of
-from shoal.table.spans import standard_deviation
 
 
 def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float]:

@@ -22,7 +22,7 @@ from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 from shoal.utility.reading import ColumnPair, Pair
 
 BLOCK = 2**22  # answers kept at a time: tuples times queries

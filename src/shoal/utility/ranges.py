@@ -20,11 +20,11 @@ from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of, tallied_release
 from shoal.errors import DataError, no_column
-from shoal.table.bounds import End, ends
-from shoal.table.dates import Dates
-from shoal.table.labels import read_set
-from shoal.table.notation import is_star
-from shoal.table.reading import Reader
+from shoal.hierarchies.bounds import End, ends
+from shoal.hierarchies.dates import Dates
+from shoal.hierarchies.reader import Reader
+from shoal.notation.forms import is_star
+from shoal.notation.labels import read_set
 
 
 def read_ranges(cells: Any, *, dates: bool = False) -> Any:

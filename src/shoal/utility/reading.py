@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from shoal.compiled.kernels import group
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
 from shoal.errors import PolicyError, no_column
+from shoal.hierarchies import builders
+from shoal.hierarchies.hierarchy import TOP, Hierarchy
+from shoal.hierarchies.reader import LeavesBehind
+from shoal.hierarchies.spans import spans
+from shoal.notation.codec import Coded
+from shoal.notation.forms import DecimalMark, is_star, released_mark
+from shoal.notation.numbers import parse_number
 from shoal.policy import Policy
-from shoal.table import builders
-from shoal.table.codec import Coded
-from shoal.table.frequency import Codes, Counts, Floats, packed
-from shoal.table.hierarchy import TOP, Hierarchy
-from shoal.table.intervals import parse_number
-from shoal.table.kernels import group
-from shoal.table.notation import DecimalMark, is_star, released_mark
-from shoal.table.reading import LeavesBehind
-from shoal.table.spans import spans
+from shoal.tables.frequency import Codes, Counts, Floats, packed
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ import numpy as np
 
 from shoal.engines.base import Released
 from shoal.engines.data import Data
+from shoal.notation.numbers import parse_number
 from shoal.policy import PolicySource, policy_of
-from shoal.table.frequency import Floats
-from shoal.table.intervals import parse_number
+from shoal.tables.frequency import Floats
 from shoal.utility.reading import ColumnPair, Pair
 
 MOST_VALUES = 30  # of a category: more would be a column of indicators each

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.policy import PolicySource, policy_of
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 from shoal.utility.reading import ColumnPair, Pair
 
 LARGEST_TABLE = 4_000_000  # cells of a table of two columns: more are left out

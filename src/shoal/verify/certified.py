@@ -27,21 +27,21 @@ from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
 from shoal.findings import findings_of, ordered
 from shoal.findings.evidence import of_table
+from shoal.forbidden.mining import mine
 from shoal.judge import Gaps, as_seen, judge_release
 from shoal.judge.as_written import judged_as_written
 from shoal.judge.figures import Figures, figures
-from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted
-from shoal.judge.whose import whose
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.finding import Finding
 from shoal.models.verdict import Verdict, Verdicts
+from shoal.original.owners import whose
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.release.receipt import key_of, keyed, read_receipt
 from shoal.release.signatures import key_fingerprint, read_public, signed_by
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
 from shoal.verify.checked import checked

@@ -10,13 +10,13 @@ from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, in_order, order_of, original_of, population_of, sensitive_of
 from shoal.findings import findings_of
 from shoal.findings.evidence import of_table
+from shoal.forbidden.mining import mine
 from shoal.judge import Gaps, judge_release
 from shoal.judge.as_written import judged_as_written
-from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import log
 
 
@@ -37,7 +37,7 @@ def checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts
     rows = seen.countable(telling)
     found = None
     if gaps.persons and before is not None:
-        from shoal.judge.whose import whose
+        from shoal.original.owners import whose
 
         found = whose(seen, before, policy)
     rows = rows if found is None or found.rows is None else found.rows

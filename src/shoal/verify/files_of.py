@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shoal.hierarchies.builders import File
 from shoal.policy import Policy
-from shoal.table.builders import File
 
 
 class UnopenedFile(File):

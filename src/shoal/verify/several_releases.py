@@ -16,17 +16,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, original_of
 from shoal.errors import PolicyError
+from shoal.forbidden.mining import mine
 from shoal.judge import judge_release, judge_results
-from shoal.judge.mining import mine
-from shoal.judge.original import best_matches, read_columns
 from shoal.models.verdict import Verdict, Verdicts
+from shoal.original.comparison import best_matches, read_columns
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable, count_records, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import FrequencyTable, count_records, packed
 
 
 def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdicts:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from shoal.errors import HierarchyError
-from shoal.propose.preview import Preview
+from shoal.inspection.preview import Preview
 
 Labels = list[list[str]]
 

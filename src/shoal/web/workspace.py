@@ -21,9 +21,9 @@ from shoal.web.jobs import Job, Jobs
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
     from shoal.engines.base import Engine
+    from shoal.inspection.inspection import Inspection
     from shoal.models.verdict import Verdicts
     from shoal.policy import Policy
-    from shoal.propose.inspection import Inspection
     from shoal.release import Release
     from shoal.search.full_domain.visits import Visits
 

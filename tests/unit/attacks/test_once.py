@@ -6,8 +6,8 @@ import pytest
 from shoal.attacks import standing
 from shoal.attacks.once import encoded_once, once, reading_once, texts_key
 from shoal.attacks.standing import as_in, read_known_column
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
 
 DATES = ["1964-09-13", "1964-09-14", "1970-01-01"]
 

@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from shoal.attacks.standing import read_known_column
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
 
 
 def texts(values):

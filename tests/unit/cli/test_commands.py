@@ -29,10 +29,10 @@ from demonstrations import Demonstration
 from people import HEADER, POLICY, SECRET, Place
 from shoal.cli.commands import app
 from shoal.cli.options import Printing
+from shoal.compiled import jit
 from shoal.demo.hospital import hospital
 from shoal.engines.files import formats
 from shoal.engines.files.formats import read_table_file
-from shoal.table import jit
 
 MAIN = [sys.executable, "-c", "from shoal.cli.commands import main; main()"]
 

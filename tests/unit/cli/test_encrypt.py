@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shoal.cli.commands import app
-from shoal.he.container import read_container, write_container
+from shoal.results.he.container import read_container, write_container
 
 RUN = CliRunner()
 ENCRYPT = ["--bounds", "age=0:120", "--bounds", "cost=0:9999", "--decimals", "cost=2", "--indicator", "infected=yes"]

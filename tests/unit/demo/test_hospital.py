@@ -10,9 +10,9 @@ import pytest
 
 from shoal.demo.hospital import DISEASES, JOBS, MARITAL, POLICY, hospital, voters
 from shoal.errors import DataError
+from shoal.hierarchies.builders import build
+from shoal.notation import codec
 from shoal.policy import Policy
-from shoal.table import codec
-from shoal.table.builders import build
 
 
 @pytest.fixture(scope="module")

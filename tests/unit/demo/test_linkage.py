@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal.demo.linkage import Linkage, link
+from shoal.hierarchies import builders
 from shoal.policy import Policy
-from shoal.table import builders
 
 RECORDS = pa.table({
     "zip": ["02138", "02138", "02139", "02141", "02141", None],

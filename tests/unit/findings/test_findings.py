@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal.findings import KINDS, Finding
+from shoal.notation.same_values import spelled_alike
 from shoal.policy import Policy
-from shoal.table.same_values import spelled_alike
 
 N = 600
 DRAW = np.random.default_rng(13)

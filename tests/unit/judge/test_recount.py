@@ -25,7 +25,7 @@ from shoal.judge import judge_release, require
 from shoal.judge.recount import Reference, recount, recounted, recounted_file
 from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable
+from shoal.tables.frequency import FrequencyTable
 
 approx = pytest.approx
 

@@ -13,7 +13,7 @@ from definitions import exact
 from shoal.errors import PolicyError
 from shoal.models.release import AverageRisk, PopulationUniqueness, ReleaseModel, SampleUniqueness
 from shoal.models.size import DeltaPresence, KAnonymity, KMap, MaximumRisk
-from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.tables.frequency import FrequencyTable, Histogram
 
 
 def table(counts, *, people=None, persons=None, absent=0):

@@ -14,9 +14,9 @@ from shoal.models.diversity import DistinctDiversity, EntropyDiversity, Recursiv
 from shoal.models.shares import LimitedGain
 from shoal.models.size import AlphaK
 from shoal.models.spread import KEAnonymity
-from shoal.table.codec import encode_texts
-from shoal.table.domain import domain_of
-from shoal.table.frequency import Histogram
+from shoal.notation.codec import encode_texts
+from shoal.tables.domain import domain_of
+from shoal.tables.frequency import Histogram
 
 TEXTS = ["no", " No", "7", "12", "?", "3"]
 

@@ -16,9 +16,9 @@ import shoal
 from examples import examples
 from shoal.cli.commands import app
 from shoal.errors import PolicyError
+from shoal.hierarchies.builders import Dates, File, Flat, Intervals, Mask
 from shoal.models.size import KAnonymity
 from shoal.policy import Column, Options, Policy
-from shoal.table.builders import Dates, File, Flat, Intervals, Mask
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell, such as a tree of the policy may list: no message may contain it
 

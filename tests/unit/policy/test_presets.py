@@ -7,9 +7,9 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError, UncoveredValueError
+from shoal.hierarchies.builders import RESTRICTED, SafeHarbor
 from shoal.policy import PresetName
 from shoal.policy.presets import PRESETS
-from shoal.table.builders import RESTRICTED, SafeHarbor
 
 
 def policy(preset: str, columns=None, **fields) -> shoal.Policy:

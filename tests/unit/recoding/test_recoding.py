@@ -14,7 +14,7 @@ from shoal.search import Problem
 from shoal.search.cells.classes import Partition, merge_equal_parts, recoding_of_partition, released
 from shoal.search.cuts import cuts as search_cuts
 from shoal.search.losses.cells import losses
-from shoal.table.values import Values
+from shoal.tables.values import Values
 
 PEOPLE = pd.DataFrame({
     "age": ["21", "21", "21", "21", "34", "35", None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.cli.columns import Columns, console, text
-from shoal.integral.recurrence import IntegralResult
+from shoal.results.integral.recurrence import IntegralResult
 from shoal.text.figures import format_count, format_number
 
 

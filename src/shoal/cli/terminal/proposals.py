@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
-from shoal.columns.uniqueness import Separation
+from shoal.inspection.inspection import InspectedColumn, Inspection
+from shoal.inspection.preview import Preview
+from shoal.inspection.uniqueness import Separation
 from shoal.policy.column import Role
-from shoal.propose.inspection import InspectedColumn, Inspection
-from shoal.propose.preview import Preview
 from shoal.text.figures import format_count, format_number, format_share
 
 HEADINGS: dict[Role, str] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shoal.cli.columns import Columns, console, text
-from shoal.dp.answers import Answers, QueryPlan
-from shoal.dp.synthesis import SyntheticTable
+from shoal.results.dp.answers import Answers, QueryPlan
+from shoal.results.dp.synthesis import SyntheticTable
 from shoal.text.figures import format_number
 
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.frames import string_bytes
 from shoal.errors import OutputError
-from shoal.table.frequency import Counts
-from shoal.table.pieces import copies_in_pieces
+from shoal.hierarchies.pieces import copies_in_pieces
+from shoal.tables.frequency import Counts
 
 WRITTEN = 2**20  # bytes written at a time, where lines are repeated
 

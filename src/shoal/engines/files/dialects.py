@@ -23,7 +23,7 @@ from shoal.engines.files.layout import CHUNK, Dialect
 from shoal.engines.files.sql_files import sql_source
 from shoal.engines.sql import quoted
 from shoal.errors import OutputError, VerificationError
-from shoal.table.bounds import added
+from shoal.hierarchies.bounds import added
 
 if TYPE_CHECKING:
     from shoal.policy import Policy

@@ -38,7 +38,7 @@ from shoal.engines.files.lines import DistinctLines, few_lines
 from shoal.engines.files.numbered import numbered_columns, numbered_texts
 from shoal.engines.frames import require_names, small_slices, with_plain_types
 from shoal.errors import DataError, OutputError, VerificationError
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 FileBytes = bytearray | memoryview
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.sql import quoted
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 MARK = "'"
 Ask = Callable[[str], Sequence[Any]]

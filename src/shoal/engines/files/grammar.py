@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.errors import DataError
-from shoal.table.jit import compiled, compiled_within
 
 LONGEST_RECORD = 2**28  # bytes: the limits of the readers
 SHORT = 2**22  # bytes of a file from which on its scan is worth compiling

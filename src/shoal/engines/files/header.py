@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from shoal.errors import DataError
-from shoal.table.propose import date_formats
+from shoal.hierarchies.formats import date_formats
 
 NUMERAL = re.compile(r"\s*[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?\s*%?")
 WORD = re.compile(r"[^\W\d][\w.-]*")

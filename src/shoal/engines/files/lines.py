@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from shoal.engines.files.layout import CHUNK, Layout, layout_of
 from shoal.errors import DataError
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 PIECE = 2**21  # bytes read at a time, and the longest line
 MOST = 2**29  # bytes of distinct lines

@@ -24,7 +24,7 @@ from shoal.engines.files.workbook import write_workbook
 from shoal.engines.files.workbook_parts import require_modest
 from shoal.engines.frames import to_arrow
 from shoal.errors import DataError, OutputError, ShoalError
-from shoal.table import codec
+from shoal.notation import codec
 
 SHEETS = (".xlsx", ".xlsm")
 STATISTICS = {

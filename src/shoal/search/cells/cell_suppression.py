@@ -16,12 +16,12 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.threads import done_in_parts
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, Floats, packed
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.threads import done_in_parts
+from shoal.tables.frequency import ClassOf, Codes, Counts, Floats, packed
 
 Pattern = NDArray[np.bool_]  # (columns)  which are hidden
 

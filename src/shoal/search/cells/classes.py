@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.errors import PolicyError
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.problem import Problem
-from shoal.table.centres import CENTRES, centred, needs
-from shoal.table.frequency import ClassOf, Counts, FrequencyTable, Histogram, packed
-from shoal.table.kernels import group
-from shoal.table.values import Values, Vocabulary, covering
-from shoal.table.windows import FIXED, FixedLabels, written_as
+from shoal.tables.centres import CENTRES, centred, needs
+from shoal.tables.frequency import ClassOf, Counts, FrequencyTable, Histogram, packed
+from shoal.tables.values import Values, Vocabulary, covering
+from shoal.tables.windows import FIXED, FixedLabels, written_as
 
 SUPPRESSED = -1  # the class of suppressed records
 

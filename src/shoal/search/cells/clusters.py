@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled
+from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
 from shoal.search.cells.classes import Partition, class_table, passing
@@ -21,9 +23,7 @@ from shoal.search.cells.local_kernels import FAR, Boxes, Ints, widen, wider
 from shoal.search.cells.merge import least_size, merged
 from shoal.search.cells.nearest import Metric
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats, FrequencyTable, packed
-from shoal.table.jit import compiled
-from shoal.table.kernels import group
+from shoal.tables.frequency import Floats, FrequencyTable, packed
 
 ROOM = 0.75  # share of t that an ideal class of the smallest size may use
 LARGEST = 1_000

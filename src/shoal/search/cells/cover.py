@@ -47,7 +47,7 @@ from shoal.search.cells.forest import claimed, hiding
 from shoal.search.cells.merge import least_size, merged, require_crowd
 from shoal.search.cells.nearest import Metric, Neighbours, Piece, TupleNumbers, n_records_in, united
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 
 SUBSETS = 100_000  # sets tried, for at most FEW records; beyond that, balls are used
 MAX_RECORDS_FOR_SUBSETS = 64

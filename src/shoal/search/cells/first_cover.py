@@ -11,11 +11,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.search.cells.classes import Partition, class_table, passing
 from shoal.search.cells.local_boxes import NodeKeys, Space
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf
-from shoal.table.kernels import group, sum_by_class
+from shoal.tables.frequency import ClassOf
 
 MOST_NODES = 50_000  # of a lattice that is ordered as a whole
 WORK = 2_000_000_000  # tuples looked at, over all nodes: a larger table sees a part of them

@@ -32,6 +32,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import sum_by_class
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
@@ -55,8 +56,7 @@ from shoal.search.cells.local_start import Solution, best_start, first_answer, s
 from shoal.search.cells.local_steps import improve
 from shoal.search.cells.local_trades import limits_of, trade
 from shoal.search.problem import Problem
-from shoal.table.frequency import Counts, Floats
-from shoal.table.kernels import sum_by_class
+from shoal.tables.frequency import Counts, Floats
 
 STEPS = 14  # per record up to k = 5, without a time budget
 JUDGED = 11  # where proposals have to be judged

@@ -16,6 +16,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import sum_by_class
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_kernels import Ints
@@ -43,8 +44,7 @@ from shoal.search.cells.local_rules import ClassRules, class_rules_of
 from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats
-from shoal.table.kernels import sum_by_class
+from shoal.tables.frequency import Floats
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
 MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.intervals import leaf_numbers
 from shoal.search.cells.local_kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
 from shoal.search.losses.cells import cell_prices, leaf_counts
 from shoal.search.losses.definitions import IyengarLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import leaf_numbers
-from shoal.table.kernels import group
-from shoal.table.values import TIGHT, Vocabulary, cut_at, told_apart
-from shoal.table.windows import FIXED, FixedLabels
+from shoal.tables.frequency import Floats, packed
+from shoal.tables.values import TIGHT, Vocabulary, cut_at, told_apart
+from shoal.tables.windows import FIXED, FixedLabels
 
 FEW = 1_024  # tuples that all meet each other
 SMALL = 512  # values of a column up to which the prices of all pairs are kept

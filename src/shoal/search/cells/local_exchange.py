@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.local_kernels import (
     APART,
     NOBODY,
@@ -23,7 +24,6 @@ from shoal.search.cells.local_kernels import (
     wider,
 )
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.jit import compiled, compiled_within
 
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
 

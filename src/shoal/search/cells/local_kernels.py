@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Floats
 
 Ints = NDArray[np.int64]
 ShortInts = NDArray[np.int32]

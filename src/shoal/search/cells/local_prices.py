@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.local_kernels import Ints, ShortInts
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Floats
 
 CAP, LOWER = 0, 1  # what happens to prices in a class: none stays above its cost; the highest shrink until it is fine
 SHRINKS = 40  # times that the highest prices of a class shrink before all are capped

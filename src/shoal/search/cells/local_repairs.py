@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.local_kernels import (
     APART,
     FAR,
@@ -34,8 +35,7 @@ from shoal.search.cells.local_kernels import (
     wider,
 )
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Floats
 
 LARGEST = 40  # atoms of a class that takes part
 DEEPEST = 14  # moves, one after the other

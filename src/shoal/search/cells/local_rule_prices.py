@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.local_kernels import Ints, ShortInts
 from shoal.search.cells.local_prices import (
     LISTED,
@@ -31,8 +32,7 @@ from shoal.search.cells.local_prices import (
 )
 from shoal.search.cells.local_rules import SizeRule
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Floats
 
 SINGLY = 6  # times that only prices of a class are lowered, before all as high are
 TRIES = 14  # multipliers for one size

@@ -23,7 +23,7 @@ from shoal.models.diversity import DistinctDiversity, EntropyDiversity, Recursiv
 from shoal.models.shares import ShareBound
 from shoal.models.size import MaximumRisk, PSensitive
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Domain, Floats
+from shoal.tables.frequency import Codes, Domain, Floats
 
 LOOSE = 1e-9
 SIZES = 16  # beyond the smallest, that are looked at one by one

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled_within
 from shoal.search.cells.local_kernels import MOST, BoxCodes, Boxes, Ints, LinkedClasses
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled_within
+from shoal.tables.frequency import Floats
 
 
 class Run(NamedTuple):

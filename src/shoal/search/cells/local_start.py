@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cells, Recoding
@@ -25,10 +26,9 @@ from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
-from shoal.table.frequency import FrequencyTable, packed
-from shoal.table.kernels import group
-from shoal.table.values import TIGHT
-from shoal.table.windows import FIXED
+from shoal.tables.frequency import FrequencyTable, packed
+from shoal.tables.values import TIGHT
+from shoal.tables.windows import FIXED
 
 PART = 1 / 3  # of the time that is left, which one way to start may take
 ANOTHER = 0.9  # of the time that the first one took, which another needs until its solution is written

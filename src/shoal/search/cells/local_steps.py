@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.local_kernels import (
     APART,
     FAR,
@@ -32,7 +33,6 @@ from shoal.search.cells.local_repairs import cost_above_worth
 from shoal.search.cells.local_scratch import Run, Scratch, scratch_of
 from shoal.search.cells.local_wishes import make_room, wished
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.jit import compiled, compiled_within
 
 CLOSE = 32  # tuples next to a record whose classes are dissolved together with its own
 DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.models.base import SensitiveModel
 from shoal.models.closeness import TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
@@ -40,8 +41,7 @@ from shoal.search.cells.local_kernels import (
 )
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.tables.frequency import Floats
 
 DIVISIONS = 0.04  # share of the steps that divide classes
 FAR_APART = 8  # records among which the one farthest from the first record of a division begins the other part

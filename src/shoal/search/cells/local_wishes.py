@@ -9,6 +9,7 @@ what becomes of the others, so it is drawn at random around that, and another cl
 
 from __future__ import annotations
 
+from shoal.compiled.jit import compiled_within
 from shoal.search.cells.local_kernels import (
     APART,
     FAR,
@@ -27,7 +28,6 @@ from shoal.search.cells.local_kernels import (
 )
 from shoal.search.cells.local_scratch import Run, Scratch
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.jit import compiled_within
 
 DOUBT = 0.4  # the share by which a record's worth, above what it costs alone, is drawn higher or lower
 LOOKED = 24  # records of a tuple: equal ones are mostly in the same classes

@@ -18,18 +18,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.errors import OutOfTimeError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.masking.groups import GroupOf, mdav_groups
 from shoal.masking.points import Points
+from shoal.notation.numbers import parse_number
 from shoal.recoding import Parts, Recoding
 from shoal.search.cells.classes import Partition, passing, recoding_of_partition, released, require_class_by_class
 from shoal.search.cells.merge import least_size, merged, require_crowd
 from shoal.search.cells.nearest import Metric
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats, FrequencyTable, packed
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import parse_number
-from shoal.table.kernels import group, sum_by_class
+from shoal.tables.frequency import Floats, FrequencyTable, packed
 
 LARGEST = 1e300  # the data may contain numbers that no double holds; their mean must be finite
 

@@ -20,7 +20,7 @@ from shoal.models.size import MaximumRisk
 from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing
 from shoal.search.cells.nearest import Clustering, Metric
 from shoal.search.problem import Problem
-from shoal.table.frequency import Counts
+from shoal.tables.frequency import Counts
 
 
 def least_size(problem: Problem) -> int:

@@ -27,7 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.threads import done_in_parts
 from shoal.errors import InfeasibleError
+from shoal.hierarchies.hierarchy import Hierarchy, once_per_hierarchy
+from shoal.hierarchies.intervals import leaf_numbers
 from shoal.models.size import KAnonymity
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import (
@@ -40,12 +43,9 @@ from shoal.search.cells.classes import (
 )
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
-from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
-from shoal.table.intervals import leaf_numbers
-from shoal.table.threads import done_in_parts
-from shoal.table.values import cut_at, told_apart
-from shoal.table.windows import FixedLabels
+from shoal.tables.frequency import ClassOf, Codes, Counts, FrequencyTable
+from shoal.tables.values import cut_at, told_apart
+from shoal.tables.windows import FixedLabels
 
 Proposals = tuple[NDArray[np.int32], Counts, Counts, NDArray[np.int64]]
 

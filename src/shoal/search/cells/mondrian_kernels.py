@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled, compiled_when_long, compiled_within
+from shoal.compiled.jit import compiled, compiled_when_long, compiled_within
 
 Int = int | np.integer[Any]
 

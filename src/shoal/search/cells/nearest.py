@@ -14,13 +14,13 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled
+from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.threads import done_in_parts
 from shoal.errors import OutOfTimeError
 from shoal.search.cells.classes import Partition
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Counts, Floats, packed
-from shoal.table.jit import compiled
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.threads import done_in_parts
+from shoal.tables.frequency import Codes, Counts, Floats, packed
 
 TupleNumbers = NDArray[np.int64]  # numbers of tuples
 Near = list[tuple[TupleNumbers, Floats]]  # neighbours of some tuples, and their distances

@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Counts, Floats
-from shoal.table.jit import compiled
+from shoal.tables.frequency import Codes, Counts, Floats
 
 Masks = NDArray[np.int64]  # (rows)  sets of columns, one bit each
 RowPairs = NDArray[np.uint16]  # (rows at risk, rows)  columns in which they differ, and the bit FAR

@@ -12,7 +12,7 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.cells import cell_prices, leaf_counts
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
-from shoal.table.values import Values
+from shoal.tables.values import Values
 
 
 def levels_of(problem: Problem, node: Node) -> list[list[int]]:

@@ -25,15 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.cells import cell_suppression, classes
 from shoal.search.cells.released_matches import MISSING, NullChoice
 from shoal.search.cells.star_levels import cells_count, levels_of, not_as_one, with_levels
 from shoal.search.problem import Problem, null_code
-from shoal.table.frequency import Codes, Floats, FrequencyTable, unique_patterns
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.values import Values
-from shoal.table.wildcard import neighbourhoods
+from shoal.tables.frequency import Codes, Floats, FrequencyTable, unique_patterns
+from shoal.tables.values import Values
+from shoal.tables.wildcard import neighbourhoods
 from shoal.text.figures import format_count
 
 

@@ -14,7 +14,7 @@ from shoal.search.cuts.cuts import RowsToGroup
 from shoal.search.cuts.ordered import Axis, Chosen
 from shoal.search.losses.cuts import IntervalClasses, cut_cost
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, FrequencyTable
+from shoal.tables.frequency import Codes, FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import cell_prices, leaf_counts
 from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import Floats, FrequencyTable
-from shoal.table.values import Leaves, Vocabulary
+from shoal.tables.frequency import Floats, FrequencyTable
+from shoal.tables.values import Leaves, Vocabulary
 
 Bits = NDArray[np.bool_]
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.deriving import derive, derive_in_halves, unpack
+from shoal.compiled.kernels import group
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem
-from shoal.table.deriving import derive, derive_in_halves, unpack
-from shoal.table.frequency import Codes, FrequencyTable, packed
-from shoal.table.kernels import group
-from shoal.table.values import Ids, Values, Vocabulary
+from shoal.tables.frequency import Codes, FrequencyTable, packed
+from shoal.tables.values import Ids, Values, Vocabulary
 
 Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that are not negative
 

@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import FullDomain, Recoding
@@ -46,8 +47,7 @@ from shoal.search.cuts.threshold import FACTOR, FINER, ThresholdSearch, can_sear
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cuts import IntervalClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, packed
-from shoal.table.kernels import group
+from shoal.tables.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, packed
 
 KICKS = 20  # columns that hill climbing restarts
 SHARE = 0.5  # the largest share of the time for hill climbing

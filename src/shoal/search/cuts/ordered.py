@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.cuts.cuts import Pieces
 from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.cells import leaf_counts
-from shoal.table.frequency import FrequencyTable
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.values import Leaves
+from shoal.tables.frequency import FrequencyTable
+from shoal.tables.values import Leaves
 
 ABSENT = -1
 

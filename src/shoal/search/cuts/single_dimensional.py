@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.recoding import Cells, Cuts
 from shoal.search.cells.cell_suppression import HideableCells, covered
 from shoal.search.cells.classes import Partition, recoding_of_partition, require_class_by_class
@@ -34,8 +35,7 @@ from shoal.search.cuts.cuts import Pieces, released_values
 from shoal.search.cuts.top_down import top_down
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.values import Values, Vocabulary
+from shoal.tables.values import Values, Vocabulary
 
 FAILING = (0.1, 0.3)  # shares of the records that fail under the cuts from which the search starts
 ROWS = 200_000  # distinct records that all looks together go through,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled, compiled_within
+from shoal.compiled.jit import compiled, compiled_within
 
 OUT, OPEN, IN = 0, 1, 2  # the state of a cut: left out, in the tail, in the head
 

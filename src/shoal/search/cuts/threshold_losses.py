@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cuts.threshold_classes import Longs, Places, States, in_tail
 from shoal.search.cuts.threshold_lost_rows import ListedRows, list_lost_beside, list_lost_corners
-from shoal.table.jit import compiled, compiled_within
 
 
 @compiled

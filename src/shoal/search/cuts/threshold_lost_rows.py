@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled_within
 from shoal.search.cuts.threshold_classes import Longs, Places, States
-from shoal.table.jit import compiled_within
 
 ListedRows = NDArray[np.int32]  # [cut, cut, ...]
 

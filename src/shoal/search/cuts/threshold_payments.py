@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled
 from shoal.search.cuts.threshold_classes import Longs, States
 from shoal.search.cuts.threshold_lost_rows import ListedRows
 from shoal.search.cuts.threshold_runs import least_beyond
-from shoal.table.jit import compiled
 
 Excludes = NDArray[np.bool_]  # [cut, cut]
 TOLL = 4  # times what leaving out a cut alone adds: the most that it takes of what is left of rows

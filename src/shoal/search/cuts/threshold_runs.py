@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cuts.threshold_classes import Longs, Places, States, bits_for, in_tail, slot_of_key
-from shoal.table.jit import compiled, compiled_within
 
 NEVER = 1 << 60  # the cost of what must not be
 

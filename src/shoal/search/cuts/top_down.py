@@ -27,7 +27,7 @@ from shoal.search.cuts.choices import Choices, EvaluatedChoice
 from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen, OrderedDomain
 from shoal.search.problem import Problem
-from shoal.table.frequency import Histogram
+from shoal.tables.frequency import Histogram
 
 
 class Step(NamedTuple):

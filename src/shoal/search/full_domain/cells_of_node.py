@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled
+from shoal.compiled.jit import compiled
 
 PIECE = 12  # bits of a key that are looked up at once, unless one column has more
 INNER = 1 << 11  # cells that share the first columns

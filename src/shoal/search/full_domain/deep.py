@@ -36,13 +36,13 @@ from itertools import islice, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled import threads
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.deep_kernels import split_classes, split_sizes
 from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
-from shoal.table import threads
-from shoal.table.frequency import Floats
+from shoal.tables.frequency import Floats
 
 MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
 MOST_PARTS = 1 << 26  # the parts of all classes in memory, four bytes each: a column of many values splits into many

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled
+from shoal.compiled.jit import compiled
 
 
 @compiled

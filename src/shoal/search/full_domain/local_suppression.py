@@ -20,6 +20,7 @@ from functools import partial
 
 import numpy as np
 
+from shoal.compiled.threads import done_ahead, go_on_if_wanted
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.recoding import FullDomain, Recoding
 from shoal.search.cells import cell_suppression
@@ -29,7 +30,6 @@ from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
-from shoal.table.threads import done_ahead, go_on_if_wanted
 
 SHARES = (0.0, 0.02, 0.1)  # of records that may still fail at the nodes from which the search starts
 NODES = 60  # visited nodes

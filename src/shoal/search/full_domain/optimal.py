@@ -25,12 +25,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import raise_low
 from shoal.recoding import Recoding
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.deep import DeepSearch, can_search_deep
 from shoal.search.full_domain.lattice import Node, below, moved_to_level
 from shoal.search.problem import Problem
-from shoal.table.kernels import raise_low
 
 Costs = list[list[float]]  # [column][level], to be summed over columns
 

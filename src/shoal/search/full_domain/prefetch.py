@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from shoal.compiled.threads import done_in_parts, go_on_if_wanted
 from shoal.search.full_domain.lattice import Node
 from shoal.search.problem import Evaluation, Problem
-from shoal.table.threads import done_in_parts, go_on_if_wanted
 
 MAX_SERIAL_TUPLES = 1 << 15  # distinct tuples up to which one thread is faster
 ROOM = 1 << 23  # classes of all nodes evaluated in advance

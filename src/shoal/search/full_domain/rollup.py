@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.deriving import derive_large, derive_node, unpack
+from shoal.compiled.kernels import number_large
+from shoal.compiled.threads import done_in_parts
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.full_domain.cells_of_node import PackedKeys, cells_of_node, count_cells
 from shoal.search.full_domain.lattice import Node, moved_to_level
-from shoal.table.deriving import derive_large, derive_node, unpack
-from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import number_large
-from shoal.table.threads import done_in_parts
+from shoal.tables.frequency import ClassOf, Codes, Counts, FrequencyTable
 
 Levels = NDArray[np.int64]  # (columns)
 

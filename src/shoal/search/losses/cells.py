@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.kernels import group, sum_by_class
 from shoal.recoding import Parts, Recoding
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, Histogram, packed
-from shoal.table.kernels import group, sum_by_class
-from shoal.table.values import Values
+from shoal.tables.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, Histogram, packed
+from shoal.tables.values import Values
 
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:

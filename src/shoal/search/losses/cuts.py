@@ -17,8 +17,8 @@ from shoal.search.cuts.ordered import IntervalEnds, OrderedDomain
 from shoal.search.losses.cells import cell_prices
 from shoal.search.losses.lattice import CellLoss, ClassLoss, LossClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Counts, Floats, Histogram
-from shoal.table.values import Vocabulary
+from shoal.tables.frequency import Codes, Counts, Floats, Histogram
+from shoal.tables.values import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.losses.lattice import CellLoss, ClassLoss, LossClasses
-from shoal.table.frequency import Counts, Floats, Histogram
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Counts, Floats, Histogram
 
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem

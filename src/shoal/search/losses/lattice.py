@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.kernels import price_levels, sum_by_class
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.full_domain.rollup import Steps
-from shoal.table.frequency import Counts, Floats, Histogram
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import price_levels, sum_by_class
+from shoal.tables.frequency import Counts, Floats, Histogram
 
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem

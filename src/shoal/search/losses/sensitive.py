@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from shoal.hierarchies import builders
+from shoal.notation.codec import Coded
+from shoal.notation.numbers import parse_number
 from shoal.policy import Policy
-from shoal.table import builders
-from shoal.table.codec import Coded
-from shoal.table.frequency import FrequencyTable
-from shoal.table.intervals import parse_number
+from shoal.tables.frequency import FrequencyTable
 
 Label = str | None
 

@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.columns.uniqueness import Separation
-from shoal.propose.inspection import InspectedColumn, Inspection
-from shoal.table.propose import propose
+from shoal.inspection.hierarchy_proposal import propose
+from shoal.inspection.inspection import InspectedColumn, Inspection
+from shoal.inspection.uniqueness import Separation
 from shoal.web.pages import draft_of, get, given, pages_of, post, redirect, texts, workspace_of
 from shoal.web.workspace import BARS, Draft, Opened
 

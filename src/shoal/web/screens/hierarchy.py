@@ -15,11 +15,11 @@ from starlette.responses import Response
 
 import shoal
 from shoal.errors import PolicyError, ShoalError
-from shoal.propose.inspection import InspectedColumn
-from shoal.propose.preview import KINDS, Preview
+from shoal.hierarchies.dates import UNITS
+from shoal.hierarchies.spelling import Spelling
+from shoal.inspection.inspection import InspectedColumn
+from shoal.inspection.preview import KINDS, Preview
 from shoal.search.problem import Progress
-from shoal.table.dates import UNITS
-from shoal.table.spelling import Spelling
 from shoal.web import groups
 from shoal.web.jobs import Job
 from shoal.web.pages import AT_ONCE, draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of

@@ -141,8 +141,8 @@ def _kept(
     before: str = "",
 ) -> str:
     """Look at the columns, and start a draft from a policy or from what is proposed."""
+    from shoal.inspection.inspect import inspect
     from shoal.policy import Policy
-    from shoal.propose.inspect import inspect
 
     progress(texts().open.looking, 0.3)
     found = inspect(engine)

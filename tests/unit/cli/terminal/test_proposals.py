@@ -10,7 +10,7 @@ import pytest
 
 from shoal.cli.terminal.proposals import show_inspection
 from shoal.engines.local import LocalEngine
-from shoal.propose.inspect import inspect
+from shoal.inspection.inspect import inspect
 
 
 def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> None:

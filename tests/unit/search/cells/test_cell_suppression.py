@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells import cell_suppression
@@ -15,8 +16,7 @@ from shoal.search.cells.cell_suppression import cheapest
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.released_matches import FAR, _prices, count_matched, differences, rehide, restore
 from shoal.search.problem import Terms
-from shoal.table.frequency import count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import count_records
 
 K2 = {"model": "k-anonymity", "k": 2}
 

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
@@ -17,8 +18,7 @@ from shoal.search.cells.local_exchange import exchange
 from shoal.search.cells.local_kernels import rebox_all
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 local = importlib.import_module("shoal.search.cells.local")
 

@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
 from shoal.models.size import AlphaK, KAnonymity, MaximumRisk
@@ -17,8 +18,7 @@ from shoal.search.cells.classes import passing, released
 from shoal.search.cells.merge import least_size
 from shoal.search.cells.nearest import Metric, Neighbours
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 ALGORITHMS = ["forest", "forest_generalize", "cover"]
 AGES = Hierarchy.from_paths("age", [(f"{a}", f"{a // 10}0s", f"{a // 20 * 20}+", "*") for a in range(20, 60)])

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.hierarchies.intervals import Intervals
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
@@ -22,10 +24,8 @@ from shoal.search.cells.local_scratch import Run
 from shoal.search.cells.local_steps import improve
 from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import Intervals
-from shoal.table.values import Vocabulary, covering
+from shoal.tables.frequency import Domain, count_records
+from shoal.tables.values import Vocabulary, covering
 
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
 CELLS = ("loss", "arx-loss", "precision", "height", "entropy")

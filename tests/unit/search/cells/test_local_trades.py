@@ -8,6 +8,7 @@ import pytest
 
 from definitions import Case, Column, Sensitive, passes
 from examples import THOROUGH, some
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.closeness import BasicLikeness, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
@@ -18,8 +19,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_start import partition_of
 from shoal.search.cells.local_trades import limits_of, trade, within_limits
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
 MODELS = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from examples import examples
 from shoal.search.cuts import cuts
 from shoal.search.cuts.cuts import RowsToGroup
-from shoal.table.frequency import Domain, count_records
+from shoal.tables.frequency import Domain, count_records
 
 
 def counted(rng, sizes, n, *, sensitive, persons):

@@ -7,11 +7,11 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.full_domain import rollup as module
 from shoal.search.full_domain.lattice import Lattice, below
 from shoal.search.full_domain.rollup import KeyLayout, NodeTable, Rollup
-from shoal.table.frequency import Domain, count_records
-from shoal.table.hierarchy import Hierarchy
+from shoal.tables.frequency import Domain, count_records
 
 
 def hierarchy(rng: random.Random, name: str, n_leaves: int) -> Hierarchy:

@@ -1,1 +1,0 @@
-"""What the columns of a table mean, and which columns reveal others."""

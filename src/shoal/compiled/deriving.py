@@ -1,0 +1,354 @@
+"""Loops that derive the classes of coarser levels: packed keys are recoded and grouped in one pass.
+
+As in ``kernels``, the arrays that a loop fills are made before it is called, if it runs often.
+"""
+
+from __future__ import annotations
+
+from threading import local
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.compiled.jit import compiled, compiled_when_long, compiled_within
+from shoal.compiled.kernels import MIX, slot_bits
+from shoal.compiled.threads import done_in_parts
+
+BLOCK = 512  # rows that are recoded together
+
+PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
+
+
+def derive(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    most: int,
+    with_classes: bool,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Recode some columns of rows that are packed into one word each, and group again.
+
+    Returns the new keys, their counts, and the class of each old row (empty unless ``with_classes``). ``keys`` are the
+    packed rows and ``counts`` their records. Column ``c`` begins at bit ``shifts[c]`` and its widest code is
+    ``masks[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``, or 0 if the offset is negative. At most ``most``
+    keys are different, which keeps the hash table small.
+    """
+    q = len(shifts)
+    here, there = np.zeros(q, np.int64), np.ones(q, np.int64)
+    n_labels, begins = np.ones((q, 2), np.int64), np.zeros((q, 2, 2), np.int64)
+    n_labels[:, 1] += offsets >= 0
+    begins[:, 0, 1] = offsets
+    return derive_node(keys, counts, here, there, shifts, masks, n_labels, begins, steps, with_classes, most, most)
+
+
+def derive_in_halves(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    most: int,
+    with_classes: bool,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Apply ``derive`` to many rows with few different keys: to each half on its own core, then to the two results.
+
+    The keys come in the same order: those of the first half as they appear there, then the others.
+    """
+    middle = len(keys) // 2
+    (first, sums, class_of), (more, more_sums, more_classes) = done_in_parts(
+        lambda half: derive(*half, shifts, masks, offsets, steps, most, with_classes),
+        [(keys[:middle], counts[:middle]), (keys[middle:], counts[middle:])],
+    )
+    keys, counts = np.concatenate([first, more]), np.concatenate([sums, more_sums])
+    # No column is recoded again.
+    found, sums, number = derive(keys, counts, shifts[:0], masks[:0], offsets[:0], steps, most, with_classes)
+    if with_classes:
+        class_of = np.concatenate([number[: len(first)][class_of], number[len(first) :][more_classes]])
+    return found, sums, class_of
+
+
+def derive_node(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    with_classes: bool,
+    most: int,
+    others: int = 1,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Apply ``derive`` from the levels ``here`` to the levels ``there``.
+
+    ``keys``, ``counts``, ``shifts``, ``masks`` and ``steps`` are as in ``derive``, with an entry for every column. The
+    step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
+    ``n_labels[c, b]`` codes; if it has only one, that is 0. At most ``most`` keys are different, which decides on the
+    memory that is used. Columns that are not listed have at most ``others`` different combinations.
+    """
+    slots, rows, out, sums = _room.for_keys(min(most, len(keys)))
+    class_of = np.empty(len(keys) if with_classes else 0, np.int64)
+    n_classes = _derive(
+        *(keys, counts, here, there, shifts, masks, n_labels, offsets, steps, others),
+        *(slots, rows, out, sums, class_of),
+    )
+    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+
+
+_Space = tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
+KEPT = 1 << 18  # keys up to which the memory is kept: 6 MB a thread
+
+
+class _Room(local):
+    """What ``_derive`` writes to before the classes are counted, kept from call to call in each thread."""
+
+    def __init__(self) -> None:
+        self._most = -1
+
+    def for_keys(self, most: int) -> _Space:
+        """Return slots for so many different keys, a block of rows, the keys and their counts, one more of each."""
+        if most > KEPT:
+            return _space(most)
+        if most > self._most:
+            self._space, self._most = _space(most), most
+        return self._space
+
+
+def _space(most: int) -> _Space:
+    rows, out, sums = (np.empty(size, np.uint64) for size in (BLOCK, most + 1, most + 1))
+    return np.empty(1 << slot_bits(most), np.int32), rows, out, sums.view(np.int64)
+
+
+_room = _Room()
+
+
+@compiled_when_long(lambda keys, _, here, *rest: len(keys) * (5 + len(here)) + 9 * len(here))
+def _derive(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    others: int,
+    slots: NDArray[np.int32],
+    rows: NDArray[np.uint64],
+    out: NDArray[np.uint64],
+    sums: NDArray[np.int64],
+    class_of: NDArray[np.int64],
+) -> int:
+    """Apply ``derive_node``; return the number of different keys.
+
+    Rows are processed in blocks, column by column: a loop over one column consists of loads and shifts that run in
+    parallel. Indices are unsigned: they need no check for negative ones, which would cost as much as the loop itself.
+    """
+    n = keys.shape[0]
+    kept = ~np.uint64(0)
+    labels = min(n, others)
+    for c in range(here.shape[0]):
+        labels = min(n, labels * n_labels[c, there[c]])
+        if here[c] != there[c]:
+            kept &= ~(masks[c] << shifts[c])
+    bits = 4
+    while (1 << bits) < 2 * labels and (1 << bits) < slots.shape[0]:
+        bits += 1
+    for i in range(1 << bits):
+        slots[i] = -1
+    mask = np.uint64((1 << bits) - 1)
+    shift = np.uint64(64 - bits)
+    n_classes = np.uint64(0)
+    for first in range(0, n, BLOCK):
+        old = keys[first : first + BLOCK]
+        number = counts[first : first + BLOCK]
+        for i in range(old.shape[0]):
+            rows[i] = old[i] & kept
+        for c in range(here.shape[0]):
+            if here[c] == there[c] or n_labels[c, there[c]] == 1:
+                continue
+            at, wide = shifts[c], masks[c]
+            step = steps[offsets[c, here[c], there[c]] :]
+            for i in range(old.shape[0]):
+                rows[i] |= step[(old[i] >> at) & wide] << at
+        for i in range(old.shape[0]):
+            # Each row is recorded as if it began a class, and an empty slot stands for that class: whether it
+            # does begin one is unpredictable, and a wrong branch prediction costs more than all this.
+            key = rows[i]
+            out[n_classes] = key
+            sums[n_classes] = 0
+            h = (key * MIX) >> shift
+            while True:
+                found = slots[h]
+                own = n_classes if found < 0 else np.uint64(found)
+                if out[own] == key:
+                    break
+                h = (h + np.uint64(1)) & mask
+            slots[h] = own
+            sums[own] += number[i]
+            n_classes += np.uint64(found < 0)
+            if class_of.shape[0] > 0:
+                class_of[first + i] = own
+    return int(n_classes)
+
+
+@compiled_within
+def _recode_block(
+    old: NDArray[np.uint64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
+) -> None:
+    """Recode some columns of a block of rows of several words each, and hash the result.
+
+    ``old`` are the rows; column ``c`` is in word ``words[c]``, and ``shifts``, ``masks``, ``offsets`` and ``steps`` are
+    as in ``derive``. The recoded rows go to ``rows``, their hashes to ``hashes``.
+    """
+    n_words = old.shape[1]
+    for i in range(old.shape[0]):
+        for w in range(n_words):
+            rows[i, w] = old[i, w]
+    for c in range(words.shape[0]):
+        w, at, wide = words[c], shifts[c], masks[c]
+        kept = ~(wide << at)
+        step = steps[offsets[c] :]
+        for i in range(old.shape[0]):
+            rows[i, w] = (rows[i, w] & kept) | (step[(rows[i, w] >> at) & wide] << at)
+    for i in range(old.shape[0]):
+        hashes[i] = rows[i, 0] * MIX
+    for w in range(1, n_words):
+        for i in range(old.shape[0]):
+            hashes[i] = ((hashes[i] ^ (hashes[i] >> np.uint64(29))) + rows[i, w]) * MIX
+
+
+@compiled
+def derive_large(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    with_classes: bool,
+    share: int,
+    share_bits: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Apply ``derive`` to keys of several words, column ``c`` in ``words[c]``, and to tables larger than the cache.
+
+    ``counts``, ``shifts``, ``masks``, ``offsets``, ``steps`` and ``with_classes`` are as in ``derive``. Only the rows
+    whose hash begins with the ``share_bits`` of ``share`` are processed.
+
+    One hash table of millions of slots misses the cache with every row. So rows are first distributed by the next bits
+    of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have no
+    class in common, so each can be processed by a separate thread; rows of other shares get class −1.
+
+    Rows are recoded twice, to count the parts and to distribute them: that costs less than storing the result.
+    """
+    n_rows, n_words = keys.shape
+    part_bits = 1
+    while (n_rows >> (part_bits + share_bits)) > PART:
+        part_bits += 1
+    n_parts = 1 << part_bits
+    one, mine = np.uint64(1), np.uint64(share)
+    share_shift, part_shift = np.uint64(63 - share_bits), np.uint64(64 - part_bits)
+    left = np.uint64(share_bits)
+    block = 512
+    rows = np.empty((block, n_words), np.uint64)
+    hashes = np.empty(block, np.uint64)
+    ends = np.zeros(n_parts + 1, np.int64)
+    for first in range(0, n_rows, block):
+        old = keys[first : first + block]
+        _recode_block(old, words, shifts, masks, offsets, steps, rows, hashes)
+        for i in range(old.shape[0]):
+            ends[((hashes[i] << left) >> part_shift) + one] += (hashes[i] >> one) >> share_shift == mine
+    largest = np.int64(ends.max())
+    for p in range(n_parts):
+        ends[p + 1] += ends[p]
+    n = ends[n_parts]
+    # Rows of other shares are all written to one place beyond the end, because branches would be unpredictable.
+    out = np.empty((n + 1, n_words), np.uint64)
+    sums = np.empty(n + 1, np.int64)
+    from_row = np.empty(n + 1 if with_classes else 0, np.int64)
+    place = ends[:n_parts].copy()
+    for first in range(0, n_rows, block):
+        old = keys[first : first + block]
+        number = counts[first : first + block]
+        _recode_block(old, words, shifts, masks, offsets, steps, rows, hashes)
+        for i in range(old.shape[0]):
+            taken = (hashes[i] >> one) >> share_shift == mine
+            part = (hashes[i] << left) >> part_shift
+            to = np.uint64(place[part] if taken else n)
+            place[part] += taken
+            for w in range(n_words):
+                out[to, w] = rows[i, w]
+            sums[to] = number[i]
+            if with_classes:
+                from_row[to] = first + i
+    bits = 4
+    while (1 << bits) < 2 * largest:
+        bits += 1
+    mask = np.uint64((1 << bits) - 1)
+    slots = np.empty(1 << bits, np.int32)
+    class_of = np.full(n_rows if with_classes else 0, -1, np.int64)
+    # Classes overwrite the rows they are made from: there are never more classes than rows read.
+    n_classes = np.uint64(0)
+    for p in range(n_parts):
+        slots[:] = -1
+        for first in range(ends[p], ends[p + 1], block):
+            old = out[first : min(first + block, ends[p + 1])]
+            _recode_block(old, words[:0], shifts[:0], masks[:0], offsets[:0], steps, rows, hashes)
+            for i in range(old.shape[0]):
+                number_of = sums[first + i]
+                for w in range(n_words):
+                    out[n_classes, w] = rows[i, w]
+                sums[n_classes] = 0
+                h = (hashes[i] << (left + np.uint64(part_bits))) >> np.uint64(64 - bits)
+                while True:
+                    found = slots[h]
+                    own = n_classes if found < 0 else np.uint64(found)
+                    same = True
+                    for w in range(n_words):
+                        same &= out[own, w] == rows[i, w]
+                    if same:
+                        break
+                    h = (h + one) & mask
+                slots[h] = own
+                sums[own] += number_of
+                n_classes += np.uint64(found < 0)
+                if with_classes:
+                    class_of[from_row[first + i]] = own
+    return out[:n_classes], sums[:n_classes], class_of
+
+
+def unpack(
+    keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Return the codes of each key, column ``c`` from ``words[c]``."""
+    out = np.empty((len(keys), len(words)), np.int32)
+    _unpack(keys, words, shifts, masks, out)
+    return out
+
+
+@compiled_when_long(lambda keys, words, *_: len(keys) * len(words))
+def _unpack(
+    keys: NDArray[np.uint64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    out: NDArray[np.int32],
+) -> None:
+    for i in range(keys.shape[0]):
+        for c in range(words.shape[0]):
+            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]

@@ -1,0 +1,1 @@
+"""Generalization hierarchies, their builders, and what a released text covers."""

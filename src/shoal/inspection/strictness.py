@@ -1,0 +1,70 @@
+"""How strict the requirements on sensitive columns can be: tried on the table, or on a sample of it.
+
+The strictest of the steps is taken whose search stays near the loss without requirements: first of those that bound
+every value, and if all of these cost too much, of those that exempt frequent values. Steps are tried by bisection, as
+if a looser one never cost more; a search need not keep that law, so another step may cost a little less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.engines.base import Engine
+from shoal.engines.local import LocalEngine
+from shoal.errors import ShoalError
+from shoal.inspection.sensitive import COST, EXEMPTING, STEPS, Protection, SensitiveColumn, Strictness
+from shoal.policy import Policy
+from shoal.search import PARTING, SEARCHES, Problem
+from shoal.search.losses.cells import losses
+
+SAMPLE = 2_000  # records that a step is tried on
+
+
+def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveColumn]) -> Protection | None:
+    """Return the strictest requirements that cost little; None without sensitive columns, or if nothing is tried.
+
+    ``policy`` is the proposal without them.
+    """
+    if not columns:
+        return None
+    found = engine.reading(policy).coarsened(policy).sampled(policy, SAMPLE)
+    if found is None:
+        return None
+    rows, total = found
+    before = _loss(rows, policy)
+    if before is None:
+        return None
+    best, after = None, before
+    for low, high in ((0, EXEMPTING - 1), (EXEMPTING, len(STEPS) - 1)):
+        while low <= high:
+            middle = (low + high) // 2
+            loss = _loss(rows, _with(policy, columns, STEPS[middle]))
+            if loss is not None and loss <= before + COST:
+                best, after, high = middle, loss, middle - 1
+            else:
+                low = middle + 1
+        if best is not None:
+            break
+    if best is None:  # dear, but better than nothing
+        loss = _loss(rows, _with(policy, columns, STEPS[-1]))
+        best, after = (None, before) if loss is None else (len(STEPS) - 1, loss)
+    return Protection(tuple(columns), best, before, after, rows.n_records, total)
+
+
+def _with(policy: Policy, columns: Sequence[SensitiveColumn], step: Strictness) -> Policy:
+    fields = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    more = [requirement for column in columns for requirement in column.requirements(step)]
+    kept = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]
+    return Policy.of(fields | {"require": [*kept, *more]}, policy.folder)
+
+
+def _loss(rows: LocalEngine, policy: Policy) -> float | None:
+    """Return the loss of a search on some records; None if it finds nothing."""
+    there = set(rows.columns)
+    asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
+    try:
+        table = rows.count(asked, apart=asked.release.algorithm in PARTING).table
+        problem = Problem.of(table, asked)
+        return losses(problem, SEARCHES[asked.release.algorithm](problem))["loss"]
+    except ShoalError:
+        return None

@@ -1,0 +1,100 @@
+"""What a text says, however it is spelled: several spellings are one value, and some texts say nothing.
+
+``Flu``, `` flu `` and ``flu`` with a Cyrillic letter are one value, and so are 0.3 and 0.30000000000000004, which
+computing has left. An empty text, ``?`` or ``not asked`` says that a value is unknown: whoever else shares the record's
+class is not hidden by it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from decimal import Context, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.notation.numbers import parse_number
+
+Said = str | Decimal
+
+PRECISE = Context(prec=12)  # significant digits of a number with decimals; further ones are noise of computing
+
+# Texts for "unknown", compared as ``said_value`` returns them, without blanks and marks around them.
+NOTHING = frozenset(
+    (
+        "",
+        "missing",
+        "n/a",
+        "n.a",
+        "n.a.",
+        "na",
+        "nan",
+        "nicht bekannt",
+        "no answer",
+        "no data",
+        "no response",
+        "not answered",
+        "not applicable",
+        "not asked",
+        "not available",
+        "not known",
+        "not recorded",
+        "not reported",
+        "not specified",
+        "not stated",
+        "null",
+        "refusal",
+        "refused",
+        "suppressed",
+        "unbekannt",
+        "unk",
+        "unknown",
+        "unspecified",
+    )
+)
+MARKS = " \t\n\r\v\f?*.-_#<>()[]{}/\\'\""
+
+# Letters of other alphabets that look like Latin ones; both cases, as a text is lowered first.
+LOOKS_LATIN = str.maketrans(
+    "авекмнорстухіјѕԁԛԝҽһαβεζηικμνορτυχϲɡı",
+    "abekmhopctyxijsdqwehabezhikmvoptuxcgi",
+)
+
+
+def said_value(text: str | None) -> Said:
+    """Return what a text says: a number, or the text in one spelling; nothing for a missing one.
+
+    Letters of either case, blanks around and between words, the ways of Unicode to encode the same characters, letters
+    that look alike, ``1`` and ``1.0``, and digits that only computing has left are no difference.
+    """
+    if text is None:
+        return ""
+    if not text.isascii():  # compatible forms, and marks that are not seen, such as a zero-width blank
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    number = parse_number(text) if any(c.isdigit() for c in text[:4]) else None
+    if number is not None:
+        return number if number == number.to_integral_value() else PRECISE.plus(number)
+    plain = " ".join(text.split()).casefold()
+    return plain if plain.isascii() else plain.translate(LOOKS_LATIN)
+
+
+def says_nothing(text: str | None) -> bool:
+    """Return whether a text means that the value is unknown."""
+    said = said_value(text)
+    return isinstance(said, str) and (said in NOTHING or said.strip(MARKS) in NOTHING)
+
+
+def spelled_alike(texts: Sequence[str | None]) -> NDArray[np.int32]:
+    """Return for each text the number of its value; texts that say the same get the same number."""
+    numbered: dict[Said, int] = {}
+    return np.array([numbered.setdefault(said_value(text), len(numbered)) for text in texts], np.int32)
+
+
+def told_values(texts: Sequence[str | None]) -> NDArray[np.int32]:
+    """Return for each text the number of its value, and −1 for one that says nothing."""
+    numbered: dict[Said, int] = {}
+    return np.array(
+        [-1 if says_nothing(text) else numbered.setdefault(said_value(text), len(numbered)) for text in texts],
+        np.int32,
+    )

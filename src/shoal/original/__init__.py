@@ -1,0 +1,1 @@
+"""A release beside its original: consistency, concealment, owners of records."""

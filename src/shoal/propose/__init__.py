@@ -1,1 +1,0 @@
-"""Inspect an unknown table and propose a policy for it."""

@@ -1,0 +1,89 @@
+"""Quantiles by group: enough persons on both sides, and no two groups that differ by a few persons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from shoal.engines.grouping import Groupable
+from shoal.errors import CannotTellError
+from shoal.results.output.asked import AskedTable
+from shoal.results.output.atoms import AtomTable, by_keys
+from shoal.results.output.layout import CellLayout, released_before
+from shoal.results.output.ledger import Earlier
+from shoal.results.output.rules import OutputRules
+from shoal.tables.frequency import Floats
+
+
+def quantiles_of(
+    rows: Groupable, asked: AskedTable, layout: CellLayout, atoms: AtomTable, entity: str | None, rules: OutputRules
+) -> dict[str, tuple[Floats, list[int]]]:
+    """Return each quantile of every cell, and the cells in which too few persons are beside it, or up to the next one.
+
+    Of n values, a quantile q between neighbours has at least ⌊(n-1)q⌋+1 values at or below and n-⌈(n-1)q⌉ at or above.
+    """
+    if not asked.quantiles or asked.value is None:
+        return {}
+    counts = np.asarray(layout.members @ atoms.records)
+    if entity is not None and (atoms.parts is not None or (atoms.records != atoms.persons).any()):
+        raise CannotTellError(
+            "persons have several records, so how many of them are on each side of a quantile cannot be told",
+            "use one record per person for quantiles",
+        )
+    found = {name: np.full(len(layout.cells), np.nan) for name in asked.quantiles}
+    place = {key: i for i, key in enumerate(layout.cells)}
+    named = {f"f{j}": asked.feature(name).expression(rows) for j, name in enumerate(asked.names)}
+    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(asked.insides)}
+    table = rows.table.select(v=rows.number(asked.value).cast("float64"), **named, **conditions)
+    for name in conditions:
+        table = table.filter(table[name] == "1")
+    for depth in asked.depths:
+        kept = tuple(asked.kept(depth))
+        keys = [f"f{j}" for j, keep in enumerate(kept) if keep]
+        wanted = {f"q{j}": table.v.quantile(share) for j, share in enumerate(asked.quantiles.values())}
+        for row in rows.fetch(by_keys(table, keys, wanted)).to_pylist():
+            key = tuple(row[f"f{j}"] if keep else None for j, keep in enumerate(kept))
+            for j, name in enumerate(asked.quantiles):
+                found[name][place[key, kept]] = float(row[f"q{j}"])
+    shares = asked.quantiles.values()
+    failing = [i for i, n in enumerate(counts) if n and _fewest(int(n), shares) < rules.min_count]
+    return {name: (found[name], failing) for name in asked.quantiles}
+
+
+def _fewest(n: int, shares: Collection[float]) -> int:
+    """Return the smallest number of values below, between or above quantiles; those at a quantile count on both sides.
+
+    >>> _fewest(101, [0.5]), _fewest(101, [0.5, 0.6]), _fewest(100, [0.5, 0.6])
+    (51, 11, 10)
+    """
+    ends = [0.0, *sorted({(n - 1) * share for share in shares}), float(n - 1)]
+    return min(math.floor(high + 1e-9) - math.ceil(low - 1e-9) + 1 for low, high in pairwise(ends))
+
+
+def too_similar(
+    asked: AskedTable, layout: CellLayout, atoms: AtomTable, earlier: Sequence[Earlier], rules: OutputRules
+) -> Iterator[int]:
+    """Yield cells whose quantiles were published before for almost the same persons.
+
+    Quantiles are no totals, so nothing is computed from two of them: groups that differ by too few are refused, and so
+    are further quantiles of a group that are too close to those published before.
+    """
+    if not asked.quantiles:
+        return
+    weights = atoms.persons.astype(float)
+    size = np.asarray(layout.members @ weights)
+    shares = [set(asked.quantiles.values()) for _ in size]
+    for each in earlier:
+        if each.asked.value != asked.value or not each.asked.quantiles:
+            continue
+        members, _, _ = released_before(each, atoms)
+        common = (layout.members.multiply(weights[None, :]).tocsr() @ members.T).toarray()
+        apart = size[:, None] + np.asarray(members @ weights)[None, :] - 2 * common
+        yield from map(int, np.flatnonzero(((apart > 0) & (apart < rules.min_count)).any(axis=1)))
+        for i in np.flatnonzero((apart == 0).any(axis=1) & (size > 0)):
+            shares[i] |= set(each.asked.quantiles.values())
+            if _fewest(int(size[i]), shares[i]) < rules.min_count:
+                yield int(i)

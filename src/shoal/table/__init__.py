@@ -1,1 +1,0 @@
-"""What rows are converted to before a search: codes, hierarchies and counts."""

@@ -1,0 +1,1 @@
+"""The frequency table, its codes and domain."""
