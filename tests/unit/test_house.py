@@ -231,7 +231,7 @@ UNIT = Path(__file__).resolve().parent
 
 
 def test_unit_tests_lie_where_the_module_lies_that_they_test() -> None:
-    """tests/unit/table/test_codes.py tests hierarchies/codes.py; what tests several rooms lies in tests/unit itself."""
+    """tests/unit/hierarchies/test_codes.py tests hierarchies/codes.py; what tests several rooms lies in tests/unit itself."""
     astray = []
     for path in sorted(UNIT.rglob("test_*.py")):
         folder, name = path.parent.relative_to(UNIT), path.stem.removeprefix("test_")

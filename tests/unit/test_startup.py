@@ -41,7 +41,7 @@ ROOMS = {
     "shoal",
     "shoal.attacks",
     "shoal.cli",
-    "shoal.columns",
+    "shoal.inspection",
     "shoal.engines",
     "shoal.errors",
     "shoal.judge",
@@ -53,7 +53,7 @@ ROOMS = {
     "shoal.report",
     "shoal.risk",
     "shoal.search",
-    "shoal.table",
+    "shoal.tables",
     "shoal.text",
 }
 SEARCH_PARTS = {"shoal.search.full_domain", "shoal.search.losses", "shoal.search.problem"}
