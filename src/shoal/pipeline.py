@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.attacks.limits import measured
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.data import Data
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats.atomic_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, order_of_release, population_of, rows_of
 from shoal.errors import PolicyError, no_column
@@ -38,7 +38,7 @@ from shoal.tables.domain import domain_of
 from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import log, logged
 from shoal.text.showing import represent
-from shoal.verify.checked import checked
+from shoal.verify.check import checked
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
