@@ -141,10 +141,29 @@ def read_sets(cells: Any, *, members: Sequence[Any] = (), dummies: bool = False)
     """Return a column for each member, with the share of it in each released cell.
 
     A value has a share of 1, each of n members of a set 1/n, as if they were equally likely, and ``*`` stands for all
-    members. With ``dummies=True`` the number is 1 for all that a cell may be, and 0 otherwise. ``members`` are those
-    that the cells name, unless they are given. ``cells`` is a column of pandas, polars or pyarrow, or a list, which
-    gives a dict of lists. A missing cell has missing shares. Other texts, such as ranges, are members themselves.
+    members. A missing cell has missing shares. Other texts, such as ranges, are members themselves.
 
+    Parameters
+    ----------
+    cells
+        A column of pandas, polars or pyarrow, or a list, which gives a dict of lists.
+    members
+        The members that get a column; by default all that the cells name.
+    dummies
+        1 for every member that a cell may be and 0 otherwise, instead of shares.
+
+    Returns
+    -------
+    Any
+        A table of the same kind as ``cells``, with a column for each member.
+
+    Raises
+    ------
+    DataError
+        If ``cells`` is not a column or a list.
+
+    Examples
+    --------
     >>> import shoal
     >>> shoal.read_sets(["{Asian, Black}", "White", "*"], members=["Asian", "Black", "White"], dummies=True)
     {'Asian': [1.0, 0.0, 1.0], 'Black': [1.0, 0.0, 1.0], 'White': [0.0, 1.0, 1.0]}
@@ -164,8 +183,27 @@ def codebook(release: Data | Released, columns: Sequence[str] = ()) -> dict[str,
     """Return a line for each text of the quasi-identifiers of a release: what it stands for, and in how many records.
 
     ``kind`` is ``value``, ``range``, ``set``, ``any value`` for ``*``, ``missing``, or ``label`` for other texts.
-    Ranges have ``from`` and ``to``, sets their ``members``. ``columns`` names other columns, or those of a table.
+    Ranges have ``from`` and ``to``, sets their ``members``.
 
+    Parameters
+    ----------
+    release
+        A release, or any table.
+    columns
+        The columns to list; by default the quasi-identifiers of a release.
+
+    Returns
+    -------
+    dict[str, list[Any]]
+        The lines by column: ``column``, ``text``, ``kind``, ``from``, ``to``, ``members`` and ``records``.
+
+    Raises
+    ------
+    DataError
+        If a table comes without ``columns``, or lacks one of them.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> lines = shoal.codebook(pa.table({"age": ["30-39", "52", "30-39"]}), ["age"])
     >>> lines["text"], lines["kind"], lines["from"], lines["records"]

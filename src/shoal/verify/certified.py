@@ -21,7 +21,7 @@ import jsonschema
 from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
-from shoal.engines.files.parquet_parts import part_digests
+from shoal.engines.formats.parquet_parts import part_digests
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
@@ -44,8 +44,8 @@ from shoal.release.signatures import key_fingerprint, read_public, signed_by
 from shoal.tables.frequency import FrequencyTable
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
-from shoal.verify.checked import checked
-from shoal.verify.files_of import UnopenedFile, with_files_of
+from shoal.verify.check import checked
+from shoal.verify.hierarchy_files import UnopenedFile, with_files_of
 from shoal.verify.stated_findings import compared_findings, stated_findings
 from shoal.verify.verification import Line, Verification
 
