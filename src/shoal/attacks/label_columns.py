@@ -7,7 +7,7 @@ everything else is taken for labels that were fixed beforehand and do not depend
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import get_args
@@ -20,6 +20,7 @@ from shoal.attacks.label_rules import (
     LabelRule,
     LeafSet,
     ProvedLabel,
+    family_rule,
     leaf_weights,
     lowest_label_rule,
     no_rule,
@@ -34,11 +35,12 @@ from shoal.notation.forms import DecimalMark, decimal_mark, is_star, lists, read
 from shoal.notation.labels import days_of, read_set
 from shoal.policy import Policy
 from shoal.policy.column import Cell
-from shoal.tables.frequency import RowNumbers
+from shoal.tables.frequency import Counts, RowNumbers
 
 # How an algorithm writes the cells of a class.
 BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})
 STARS = frozenset({"cover", "forest", "suppress_cells", "local_suppression"})
+STARS_ON_CUTS = frozenset({"single_dimensional"})
 # Ranges and sets of their class are tight, unless the policy tells them from windows that are fixed beforehand: those
 # are written such that no value of a window must occur.
 HAS_WINDOWS = "tight-range" in get_args(Cell)
@@ -73,6 +75,28 @@ def label_column(
         leaf_of = leaf_of_text[original.codes].astype(np.int64)
         return _of_policy(name, released, policy, hierarchy, leaf_of)
     return _of_texts(name, released, original, policy)
+
+
+def given_back_columns(policy: Policy) -> tuple[str, ...]:
+    """Return the quasi-identifiers whose labels depend on the values of their class, as the policy says it."""
+    algorithm = policy.release.algorithm
+    if algorithm in STARS | STARS_ON_CUTS:
+        return policy.quasi
+    told_by = {"hierarchy", *TIGHT_RANGES, *TIGHT_SETS} if algorithm in BY_CLASS else set()
+    return tuple(name for name in policy.quasi if policy.columns[name].cells in told_by)
+
+
+def columns_of_release(
+    released: Mapping[str, Coded],
+    hierarchies: Mapping[str, Hierarchy],
+    leaf_counts: Mapping[str, Counts],
+    policy: Policy,
+) -> tuple[LabelColumn, ...]:
+    """Read the quasi columns of a release whose hierarchies are known; ``leaf_counts`` says which values occur."""
+    return tuple(
+        _of_policy(name, coded, policy, hierarchies[name], np.flatnonzero(leaf_counts[name]))
+        for name, coded in released.items()
+    )
 
 
 # --- with the policy ----------------------------------------------------------------------------------------------
@@ -112,6 +136,8 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
         # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
         fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
         return no_rule if fixed else star_rule(hierarchy, level or 0)
+    if algorithm in STARS_ON_CUTS:
+        return no_rule if policy.release.nulls == "wildcard" else family_rule(_visible_labels(hierarchy, texts))
     if algorithm not in BY_CLASS:
         return no_rule
     if cells in TIGHT_RANGES:
@@ -127,6 +153,16 @@ def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int | None
     if not visible:
         return None
     return next((level for level in range(hierarchy.height) if visible <= set(hierarchy.labels[level])), 0)
+
+
+def _visible_labels(hierarchy: Hierarchy, texts: Sequence[str]) -> list[LeafSet]:
+    """Return the leaves below each released label of one cut; of labels that every class hides, the cut is unknown."""
+    below: dict[str, LeafSet] = {}
+    for labels, codes in zip(hierarchy.labels, hierarchy.table, strict=True):
+        for code, label in enumerate(labels):
+            if label is not None and label != hierarchy.top and label in texts:
+                below[label] = np.flatnonzero(codes == code).astype(np.int64)
+    return list(below.values())
 
 
 def _top_is_silent(policy: Policy, hierarchy: Hierarchy) -> bool:

