@@ -127,7 +127,7 @@ def downcoded(
 def _likelier(column: LabelColumn, text: int, n: int) -> float | None:
     """Return the expected share of records whose value is likelier than the text says; None if it takes too long."""
     label = column.labels[text]
-    if not label.is_general or not label.witnesses:
+    if not label.is_general or not label.holds_for(n):
         return 0.0
     shares = shares_given(label, n, column.weights, MAX_STEPS)
     if shares is None:

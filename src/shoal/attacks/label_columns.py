@@ -35,6 +35,7 @@ from shoal.notation.forms import DecimalMark, decimal_mark, is_star, lists, read
 from shoal.notation.labels import days_of, read_set
 from shoal.policy import Policy
 from shoal.policy.column import Cell
+from shoal.tables.centres import CENTRES
 from shoal.tables.frequency import Counts, RowNumbers
 
 # How an algorithm writes the cells of a class.
@@ -82,8 +83,8 @@ def given_back_columns(policy: Policy) -> tuple[str, ...]:
     algorithm = policy.release.algorithm
     if algorithm in STARS | STARS_ON_CUTS:
         return policy.quasi
-    told_by = {"hierarchy", *TIGHT_RANGES, *TIGHT_SETS} if algorithm in BY_CLASS else set()
-    return tuple(name for name in policy.quasi if policy.columns[name].cells in told_by)
+    proving = {"hierarchy", "median", "mode", *TIGHT_RANGES, *TIGHT_SETS} if algorithm in BY_CLASS else set()
+    return tuple(name for name in policy.quasi if policy.columns[name].cells in proving)
 
 
 def columns_of_release(
@@ -112,11 +113,16 @@ def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy,
         for i, leaves in enumerate(read.behind)
     ]
     covered = [leaves if len(leaves) else everything for leaves in covered]
-    if policy.columns[name].cells in ("mean", "median", "mode") and policy.release.algorithm in BY_CLASS:
-        covered = [everything for _ in covered]  # a single value in place of all
+    cells = policy.columns[name].cells
+    centres = cells in CENTRES and policy.release.algorithm in BY_CLASS
     rule = _rule(policy, hierarchy, released.texts)
     labels = []
     for text, leaves in zip(released.texts, covered, strict=True):
+        if centres:  # a single value in place of all; the most frequent occurs, and the median of an odd number
+            printed_leaf = _leaves_of_value(hierarchy, text, everything)
+            witnesses = () if cells == "mean" or not len(printed_leaf) else (printed_leaf,)
+            labels.append(ProvedLabel(everything, witnesses, odd_only=cells == "median"))
+            continue
         proves = len(leaves) > 1 and not (text == hierarchy.top and _top_is_silent(policy, hierarchy))
         labels.append(ProvedLabel(leaves, rule(leaves) if proves else ()))
     null = np.flatnonzero([leaf is None for leaf in hierarchy.leaves])
@@ -126,6 +132,14 @@ def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy,
     printed = (*(named.by(text) for text in released.texts), NO_LEAVES)
     weights = leaf_weights(len(hierarchy.leaves), leaf_of)
     return LabelColumn(name, hierarchy.leaves, tuple(labels), text_of, leaf_of, weights, printed)
+
+
+def _leaves_of_value(hierarchy: Hierarchy, text: str, occurring: LeafSet) -> LeafSet:
+    """Return the leaves that a text is the lowest label of; none if it is a label of several levels up."""
+    if text not in hierarchy.labels[0]:
+        return NO_LEAVES
+    leaves = np.flatnonzero(hierarchy.table[0] == hierarchy.labels[0].index(text))
+    return np.intersect1d(leaves, occurring).astype(np.int64)
 
 
 def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRule:

@@ -76,3 +76,16 @@ def test_a_star_of_single_dimensional_says_that_two_values_occur() -> None:
     assert attack.intruders["cells"].claims == attack.successes == 2  # one of the two in town c is f, the other m
     (finding,) = labelled(release.findings)
     assert finding.people == 2
+
+
+@pytest.mark.parametrize(("cells", "expected"), [("median", 2), ("mode", 2), ("mean", 0)])
+def test_a_mode_and_the_median_of_an_odd_number_of_records_occur(cells: str, expected: int) -> None:
+    """Two classes of three: each prints a value that one of its people has, unless it prints a mean."""
+    asked = {
+        "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}, "cells": cells}},
+        "require": [{"model": "k-anonymity", "k": 3}],
+        "release": {"algorithm": "mondrian"},
+    }
+    release = shoal.anonymize(pa.table({"age": [21, 22, 23, 41, 42, 43]}), asked)
+    assert release.attacked().attacks.named("downcoding").successes == expected
+    assert sum(finding.people or 0 for finding in labelled(release.findings)) == expected
