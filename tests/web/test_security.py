@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -386,7 +386,8 @@ def test_silent_connections_do_not_lock_the_user_out(root: Path, said: bytes) ->
                 silent[-1].sendall(said)
             assert user.request("GET", user.room + "/").status == 200
             for connection in silent[: 80 - server.MAX_SILENT]:
-                assert connection.recv(1) == b""  # closed: the oldest make way
+                with suppress(ConnectionResetError):  # closed before it read our bytes
+                    assert connection.recv(1) == b""  # closed: the oldest make way
             assert user.request("GET", user.room + "/").status == 200
 
 

@@ -26,14 +26,14 @@ def summary_of(run: WebRun) -> Summary:
     """What a report tells of the release, computed once."""
     if "summary" not in run.cache:
         run.cache["summary"] = summary(release_of(run))
-    found: Summary = run.cache["summary"]
-    return found
+    contents: Summary = run.cache["summary"]
+    return contents
 
 
 def prepare(run: WebRun) -> None:
     """Compute what the screen shows, while the run still tells its progress."""
-    release, told = release_of(run), summary_of(run)
-    plot = risk_plot(told.bins, counted_unit(release.policy))
+    release, contents = release_of(run), summary_of(run)
+    plot = risk_plot(contents.bins, counted_unit(release.policy))
     run.cache["charts"] = {"risk": plot_svg(plot, "risk", texts().explore.risk)}
     run.cache["before"] = found_before(release)
     visits = run.visits
