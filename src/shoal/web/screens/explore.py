@@ -24,7 +24,7 @@ from shoal.search.problem import Progress
 from shoal.web.jobs import LivePoint
 from shoal.web.nodes import WIDTH, drawn_beside_table, marks_of, scatter_of
 from shoal.web.pages import field_text, get, number_in, pages_of, post, run_of, texts, workspace_of
-from shoal.web.prepared import prepare, release_of, summary_of
+from shoal.web.prepared import prepare, release_of
 from shoal.web.screens.rows import has_rows
 from shoal.web.screens.run import start
 from shoal.web.workspace import Draft, WebRun, Workspace
@@ -37,7 +37,7 @@ def _show(request: Request) -> Response:
     release = release_of(run)
     if "charts" not in run.cache:
         prepare(run)
-    contents = summary_of(run)
+    columns = run.cache["columns"]
     attacks = run.attacks or release.attacks
     exploration: Exploration | None = run.cache.get("exploration")
     entries: list[Entry] = run.cache.get("entries", [])
@@ -48,10 +48,9 @@ def _show(request: Request) -> Response:
         "explore",
         run=run,
         release=release,
-        told=contents,
         sentence=sentence(release),
         before=run.cache["before"],
-        answers=essentials(release, contents.columns, attacks),
+        answers=essentials(release, columns, attacks),
         gone=suppression_sentence(release),
         proof=proof(release.recoding),
         charts=run.cache["charts"],
@@ -64,7 +63,8 @@ def _show(request: Request) -> Response:
         algorithms=ALGORITHMS,
         since=_since(workspace_of(request), run),
         steps_of=_costs_of_steps(run.cache["nodes"]),
-        columns=_limits(run),
+        columns=columns,
+        limits=_limits(run),
         attacks=attacks,
         unit=counted_unit(release.policy),
         stories=run.cache.get("stories", ()),

@@ -129,8 +129,7 @@ def start(workspace: Workspace, draft: Draft, since: int | None = None) -> Job:
         run.visits, run.since = visits, since
         try:
             run.figures = figures_of(run)
-            progress(texts().run.preparing, 1.0)
-            prepare(run)
+            prepare(run, progress)
         except BaseException:  # cancelled
             workspace.runs.pop(run.number, None)
             raise
