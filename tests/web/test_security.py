@@ -229,6 +229,29 @@ def test_the_database_that_is_checked_is_the_one_that_is_opened(page: Served, ro
     (root / "people.db").unlink()
 
 
+def test_nor_does_a_view_of_a_database_that_is_named_as_a_file_or_uploaded(
+    page: Served, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "private.csv").write_text(TABLE)
+    with duckdb.connect(root / "views.duckdb") as con:
+        con.execute(f"CREATE VIEW people AS SELECT * FROM read_csv('{tmp_path / 'private.csv'}')")
+    user = page.user()
+    for opened in (user.post("/open", data="views.duckdb", table="people"), user.upload("v.duckdb", _bytes(root))):
+        found = user.finished(opened)
+        assert found.status == 400, found.text
+        assert SECRET not in found.text
+    with duckdb.connect(root / "views.duckdb") as con:
+        con.execute("DROP VIEW people")
+        con.execute("CREATE TABLE zips AS SELECT 'x' || (i % 3) AS zip, i % 2 AS sex FROM range(30) t(i)")
+    for opened in (user.post("/open", data="views.duckdb", table="zips"), user.upload("v.duckdb", _bytes(root))):
+        assert user.finished(opened).path.endswith("/table")
+    (root / "views.duckdb").unlink()
+
+
+def _bytes(root: Path) -> bytes:
+    return (root / "views.duckdb").read_bytes()
+
+
 @pytest.mark.parametrize("reads", ["read_csv('{0}')", "read_text('{0}')", "glob('{0}')", "leaking()"])
 def test_a_view_of_a_database_reads_no_file(page: Served, root: Path, tmp_path: Path, reads: str) -> None:
     """Whoever made the database could otherwise show what is in any folder of this computer."""

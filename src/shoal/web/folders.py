@@ -14,7 +14,10 @@ from shoal.text.bounded import read_bounded
 if TYPE_CHECKING:
     from shoal.policy import Policy
 
-TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat", ".xpt")
+TABLE_ENDINGS = (
+    ".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat", ".xpt",
+    ".feather", ".arrow", ".jsonl", ".ndjson", ".duckdb",
+)  # fmt: skip
 MAX_LISTED = 500  # entries of a folder that are listed
 
 

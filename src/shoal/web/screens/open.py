@@ -109,16 +109,15 @@ def _read(
     progress(texts().open.reading, 0)
     load_screens()
     from shoal.engines.backends.reaching import safe_uri
-    from shoal.engines.opening import is_uri
-    from shoal.engines.scratch import confined_to
+    from shoal.engines.opening import is_database, is_uri
 
     uri = is_uri(data)
-    if uri:  # a database has neither separator nor header
+    database = uri or is_database(data)
+    if database:  # which has neither separator nor header
         settings = replace(settings, separator=None, encoding=None, header=None)
-    with confined_to(workspace.folder):  # releases are written to this folder and read again
-        engine = _engine(data, settings, table=table, parquet=parquet, read_only=True)
+    engine = _engine(workspace, data, settings, table=table, parquet=parquet, read_only=True)
     argument = safe_uri(data) if uri else data
-    options = ["--table", table] if uri and table and "#" not in data else []
+    options = ["--table", table] if database and table and "#" not in data else []
     flags = {"--parquet": parquet, "--engine": settings.engine if settings.engine != "auto" and not uri else None}
     flags |= {"--memory": settings.memory, "--separator": settings.separator, "--encoding": settings.encoding}
     options += [text for name, value in flags.items() if value for text in (name, value)]
@@ -127,18 +126,21 @@ def _read(
     return _add(workspace, engine, progress, argument if uri else Path(data).name, argument, tuple(options), policy)
 
 
-def _engine(data: str, settings: Settings, **options: Any) -> Any:
+def _engine(workspace: Workspace, data: str, settings: Settings, **options: Any) -> Any:
+    """Open a table; a database reads no file but those that releases are written to and read from."""
     from shoal.engines.opening import opened
+    from shoal.engines.scratch import confined_to
 
-    return opened(
-        data,
-        engine=settings.engine,
-        memory=settings.memory,
-        separator=settings.separator,
-        encoding=settings.encoding,
-        header=settings.header,
-        **options,
-    )
+    with confined_to(workspace.folder):
+        return opened(
+            data,
+            engine=settings.engine,
+            memory=settings.memory,
+            separator=settings.separator,
+            encoding=settings.encoding,
+            header=settings.header,
+            **options,
+        )
 
 
 def _add(
@@ -194,7 +196,7 @@ def _demo(workspace: Workspace, progress: Progress) -> str:
 
     path = workspace.new_folder() / PATIENTS
     formats.write_table_file(hospital(), path, force=True, verify=lambda _: None)
-    engine = _engine(str(path), Settings())
+    engine = _engine(workspace, str(path), Settings())
     argument = f"shoal-demo/{PATIENTS}"
     return _add(workspace, engine, progress, PATIENTS, argument, policy=POLICY, setup_command="shoal demo")
 
@@ -217,7 +219,7 @@ def _upload(request: Request, form: FormData) -> Response:
 
     def work(progress: Progress) -> str:
         load_screens()
-        return _add(workspace, _engine(str(path), settings), progress, name, name)
+        return _add(workspace, _engine(workspace, str(path), settings, read_only=True), progress, name, name)
 
     return pages.follow(workspace.jobs.start(texts().open.reading, work, "/"))
 
