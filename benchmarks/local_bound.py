@@ -5,7 +5,7 @@
 A recoding of cells is a partition into classes of k or more, and a class costs each of its records what the narrowest
 labels over all of them cost. Give every record a price, so that no k records of a class together are paid more than the
 class costs: then no partition costs less than all prices together. The highest such prices are the dual of the linear
-programme that may take half a class here and a third there (`search/cells/local_bound.py`); every round is a proof.
+programme that may take half a class here and a third there (`search/local/bound.py`); every round is a proof.
 
 Costs are linear in the cells. ARX's loss is not: it is taken by its tangent at the answer that `local` found, as the
 search itself does; the other bound is of the mean cell loss, where nothing is approximated.
@@ -33,16 +33,16 @@ from page import table as written
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
-from shoal.search.cells.local_bound import (
+from shoal.search.local.bound import (
     PASSING_ROUNDS,
     PricedTuples,
     PricedValues,
     least_costs,
     least_costs_of_passing,
 )
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_rules import class_rules_of
-from shoal.search.cells.local_start import partition_of
+from shoal.search.local.boxes import Space
+from shoal.search.local.rules import class_rules_of
+from shoal.search.local.start import partition_of
 from shoal.search.losses.cells import losses
 from shoal.tables.frequency import FrequencyTable
 

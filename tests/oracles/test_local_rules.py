@@ -16,11 +16,11 @@ from partitions import least_over_partitions
 from shoal.search import Problem
 from shoal.search.cells import local_bound, local_rules
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_bound import PricedTuples, PricedValues, least_costs_of_passing, least_loss
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_prices import overpaid_of, visit_of
-from shoal.search.cells.local_rule_prices import lists_of, visit_passing_classes
-from shoal.search.cells.local_rules import ClassRules, class_rules_of
+from shoal.search.local.bound import PricedTuples, PricedValues, least_costs_of_passing, least_loss
+from shoal.search.local.boxes import Space
+from shoal.search.local.prices import overpaid_of, visit_of
+from shoal.search.local.rule_prices import lists_of, visit_passing_classes
+from shoal.search.local.rules import ClassRules, class_rules_of
 from shoal.search.problem import Terms
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
 

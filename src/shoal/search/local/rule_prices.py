@@ -1,6 +1,6 @@
 """The kernels of the bound of ``local`` where more is required than a size: prices that no passing class overpays.
 
-As in ``local_prices.py``, the labels that a class can share are visited column by column. Only the highest price of a
+As in ``prices.py``, the labels that a class can share are visited column by column. Only the highest price of a
 class differs: its records must have sensitive values that may pass. Of every value, the highest prices of a group are
 listed, and for each size that a class can have, the dearest choice is taken that the rules allow: at most so many
 records of a value, at least so many, so many different values, and one sum over the records that is large enough, whose
@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import Ints, ShortInts
-from shoal.search.cells.local_prices import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import Ints, ShortInts
+from shoal.search.local.prices import (
     LISTED,
     MUCH,
     OVER,
@@ -30,8 +31,7 @@ from shoal.search.cells.local_prices import (
     enter_group,
     next_part,
 )
-from shoal.search.cells.local_rules import SizeRule
-from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.rules import SizeRule
 from shoal.tables.frequency import Floats
 
 SINGLY = 6  # times that only prices of a class are lowered, before all as high are

@@ -2,7 +2,7 @@
 
 First each record is priced as if it could choose the best k records of the whole table, whoever else needs them. Then
 the records have to share their companions: a linear program over all possible classes, of which those that matter are
-added round by round (cutting planes). Every round ends with prices that no class overpays (``local_prices.py``), so
+added round by round (cutting planes). Every round ends with prices that no class overpays (``prices.py``), so
 each is a proof, and the best one counts.
 """
 
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from shoal.compiled.kernels import sum_by_class
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import Ints
-from shoal.search.cells.local_prices import (
+from shoal.search.local.boxes import Space
+from shoal.search.local.kernels import Ints
+from shoal.search.local.prices import (
     CAP,
     LOWER,
     OVER,
@@ -32,7 +32,7 @@ from shoal.search.cells.local_prices import (
     visit_classes,
     visit_of,
 )
-from shoal.search.cells.local_rule_prices import (
+from shoal.search.local.rule_prices import (
     SLIGHT,
     Lists,
     ValueRules,
@@ -40,7 +40,7 @@ from shoal.search.cells.local_rule_prices import (
     value_rules,
     visit_passing_classes,
 )
-from shoal.search.cells.local_rules import ClassRules, class_rules_of
+from shoal.search.local.rules import ClassRules, class_rules_of
 from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem

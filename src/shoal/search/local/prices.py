@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import Ints, ShortInts
 from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import Ints, ShortInts
 from shoal.tables.frequency import Floats
 
 CAP, LOWER = 0, 1  # what happens to prices in a class: none stays above its cost; the highest shrink until it is fine
