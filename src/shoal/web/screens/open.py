@@ -108,7 +108,7 @@ def _read(
 ) -> str:
     progress(texts().open.reading, 0)
     load_screens()
-    from shoal.engines.backends.reaching import safe_uri
+    from shoal.engines.backends.connection_errors import safe_uri
     from shoal.engines.opening import is_database, is_uri
 
     uri = is_uri(data)
@@ -192,10 +192,10 @@ def _demo(workspace: Workspace, progress: Progress) -> str:
     load_screens()
     from shoal.demo.hospital import POLICY, hospital
     from shoal.demo.run import PATIENTS
-    from shoal.engines.files import formats
+    from shoal.engines.formats import table_files
 
     path = workspace.new_folder() / PATIENTS
-    formats.write_table_file(hospital(), path, force=True, verify=lambda _: None)
+    table_files.write_table_file(hospital(), path, force=True, verify=lambda _: None)
     engine = _engine(workspace, str(path), Settings())
     argument = f"shoal-demo/{PATIENTS}"
     return _add(workspace, engine, progress, PATIENTS, argument, policy=POLICY, setup_command="shoal demo")
