@@ -90,11 +90,11 @@ def may_be(cells: Any, value: Any) -> Any:
     [True, False, True]
     """
     texts = _texts(cells)
-    known = sorted({text for text in texts if text is not None})
+    present = sorted({text for text in texts if text is not None})
     wanted = value.isoformat() if isinstance(value, date) else str(value)
-    reader = Reader(known, [wanted], freely=False)
-    found = {known[i] for i in (*reader.of([wanted])[0], *reader.everything)}
-    answers = [text in found for text in texts]
+    reader = Reader(present, [wanted], freely=False)
+    covering = {present[i] for i in (*reader.of([wanted])[0], *reader.everything)}
+    answers = [text in covering for text in texts]
     return _frame(cells, {"may_be": answers}, only="may_be")
 
 
@@ -170,11 +170,11 @@ def read_sets(cells: Any, *, members: Sequence[Any] = (), dummies: bool = False)
     """
     texts = _texts(cells)
     named = {text: read_set(text) or (text,) for text in set(texts) if text is not None and not is_star(text)}
-    every = list(map(str, members)) or sorted({member for of in named.values() for member in of})
+    every = list(map(str, members)) or sorted({member for covered in named.values() for member in covered})
     shares: dict[str | None, dict[str, float]] = {}
     for text in set(texts) - {None}:
-        of = [member for member in named.get(text, every) if member in every] if text is not None else []
-        shares[text] = {member: 1.0 if dummies else 1 / len(of) for member in of}
+        covered = [member for member in named.get(text, every) if member in every] if text is not None else []
+        shares[text] = {member: 1.0 if dummies else 1 / len(covered) for member in covered}
     columns = {member: [None if text is None else shares[text].get(member, 0.0) for text in texts] for member in every}
     return _frame(cells, columns)
 
@@ -224,8 +224,8 @@ def codebook(release: Data | Released, columns: Sequence[str] = ()) -> dict[str,
         for text, n in zip((None, *coded.texts), counts.tolist(), strict=True):
             if n:
                 first, last = _ends(text)
-                of = None if text is None else read_set(text)
-                line = (name, text, _kind(text, first, last), _plain(first), _plain(last), of and list(of), n)
+                members = None if text is None else read_set(text)
+                line = (name, text, _kind(text, first, last), _plain(first), _plain(last), members and list(members), n)
                 for field, cell in zip(lines, line, strict=True):
                     lines[field].append(cell)
     return lines
