@@ -111,7 +111,7 @@ def anonymize(
     >>> people = pa.table({"age": [31, 32, 33, 34, 41, 42, 43, 44], "disease": ["flu", "hiv"] * 4})
     >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
     >>> sorted(set(release.table["age"].to_pylist())), release.measured["k"]
-    (['31-33', '33-41', '41-44'], 2)
+    (['31-41', '41-44'], 4)
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
     if policy.release.aim and policy.limits:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.attacks.once import reading_once
+from shoal.attacks.read_cache import shared_reads
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.demo.linkage import Linkage, link
 from shoal.engines.base import Rows
@@ -78,7 +78,7 @@ class Demo:
         return self.release.engine.table
 
 
-@reading_once()
+@shared_reads()
 def demo(
     folder: Path, *, seed: int = 0, progress: Progress = silent, written: Callable[[Path], None] = lambda _: None
 ) -> Demo:

@@ -46,12 +46,12 @@ class Release(Publishable, Shown):
     writes is for others. The key of the digests is left out; ``with_key`` restores it from a receipt.
 
     >>> import tempfile, pyarrow as pa, shoal
-    >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38]}), k=2, quasi=["age"])
+    >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38, 51, 53, 57, 58]}), k=2, quasi=["age"])
     >>> release.classes, release.suppressed
     (2, 0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release.save(f"{folder}/release.csv")["output"]["records"]
-    4
+    8
     """
 
     rows: Rows | Query

@@ -36,7 +36,7 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.finding import Finding
 from shoal.models.verdict import Verdict, Verdicts
-from shoal.original.owners import whose
+from shoal.original.owners import owners_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.release.receipt import key_of, keyed, read_receipt
@@ -267,7 +267,7 @@ def _lines(
         "identifiers", 0, len(left), not left, "columns that should have been removed are present" if left else ""
     )
     limits = _Limits.of(policy, dropped, engine, original)
-    found = whose(release.seen, original, policy) if limits.gaps.persons and original is not None else None
+    found = owners_of(release.seen, original, policy) if limits.gaps.persons and original is not None else None
     rows = release.seen.countable() if found is None or found.rows is None else found.rows
     counted = release.table(rows, limits.known, original)
     if found is not None:
