@@ -4,8 +4,10 @@ import pytest
 
 from shoal.notation.same_values import says_nothing
 
+NO_ANSWER = ["", "k.A.", "keine Angabe", "Weiß nicht", "don't know", "sans réponse", " NS/NC ", None]
 
-@pytest.mark.parametrize("text", ["", "k.A.", "keine Angabe", "Weiß nicht", "don't know", "sans réponse", " NS/NC ", None])
+
+@pytest.mark.parametrize("text", NO_ANSWER)
 def test_answers_that_say_nothing(text: str | None) -> None:
     assert says_nothing(text)
 
