@@ -47,19 +47,19 @@ class Feature:
         if not self.cuts:
             return rows.table[self.column].cast("string")
         number = rows.number(self.column)
-        found = ibis.cases(
+        banded = ibis.cases(
             (number.isnull(), ibis.null("string")),
             *((number < cut, label) for cut, label in zip(self.cuts, self.labels, strict=False)),
             else_=self.labels[-1],
         )
-        return found
+        return banded
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the bands."""
-        shown = [f"{cut:g}" for cut in self.cuts]
-        between = [f"{low} to < {high}" for low, high in pairwise(shown)]
-        return (f"< {shown[0]}", *between, f">= {shown[-1]}")
+        limits = [f"{cut:g}" for cut in self.cuts]
+        between = [f"{low} to < {high}" for low, high in pairwise(limits)]
+        return (f"< {limits[0]}", *between, f">= {limits[-1]}")
 
     @property
     def source(self) -> str:
@@ -68,12 +68,12 @@ class Feature:
 
 
 def _parsed(condition: str) -> tuple[str, str, str]:
-    found = _CONDITION.match(condition)
-    if found is None:
+    parts = _CONDITION.match(condition)
+    if parts is None:
         raise PolicyError(
             "a condition is a column, a sign and a value", "as in 'age >= 18', 'sex = F' or 'town in A,B'"
         )
-    return found["column"].strip("'\" "), found["sign"].strip(), found["value"]
+    return parts["column"].strip("'\" "), parts["sign"].strip(), parts["value"]
 
 
 def _holds(condition: str, rows: Groupable) -> Any:
@@ -91,8 +91,8 @@ def _holds(condition: str, rows: Groupable) -> Any:
         equal = equal.fill_null(False)
         return ~equal if sign == "!=" else equal
     number, limit = rows.number(name), _number(value)
-    found = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
-    return found.fill_null(False)
+    comparison = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
+    return comparison.fill_null(False)
 
 
 def _number(text: str) -> float:
@@ -159,8 +159,8 @@ class AskedTable:
     @property
     def quantiles(self) -> dict[str, float]:
         """The quantiles asked for, by name."""
-        others = [name for name in self.statistics if name not in (*LINEAR, REGRESSION)]
-        return {name: 0.5 if name == "median" else float(name[1:]) / 100 for name in others}
+        percentiles = [name for name in self.statistics if name not in (*LINEAR, REGRESSION)]
+        return {name: 0.5 if name == "median" else float(name[1:]) / 100 for name in percentiles}
 
     @property
     def sums(self) -> bool:
@@ -182,10 +182,10 @@ class AskedTable:
         by_column: dict[str, list[str]] = {}
         for condition in sorted(self.where):
             by_column.setdefault(_parsed(condition)[0], []).append(condition)
-        found = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
+        conditions_by_column = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
         present = [*([] if self.value is None else [self.value]), *self.on]
-        given = [Feature(given=name) if name in self.categories else Feature(present=name) for name in present]
-        return (*found, *given)
+        presence = [Feature(given=name) if name in self.categories else Feature(present=name) for name in present]
+        return (*conditions_by_column, *presence)
 
     @property
     def conditional(self) -> list[str]:

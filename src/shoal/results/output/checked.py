@@ -38,7 +38,7 @@ class OutputCell:
 
     def group(self, total: str) -> list[str | None]:
         """Return the labels as shown in the table."""
-        return [label if kept else total for label, kept in zip(self.labels, self.kept, strict=True)]
+        return [label if kept_columns else total for label, kept_columns in zip(self.labels, self.kept, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class OutputCheck(Answered):
         for name in self.asked.statistics:
             if name in columns:
                 raise PolicyError(f"a column to group by is called {name!r} like a statistic", "rename it")
-            shown = [None if cell.hidden else cell.figure(name) for cell in self.cells]
+            figures = [None if cell.hidden else cell.figure(name) for cell in self.cells]
             columns[name] = pa.array(
-                [None if x is None else int(x) for x in shown] if name == "count" else shown,
+                [None if x is None else int(x) for x in figures] if name == "count" else figures,
                 pa.int64() if name == "count" else pa.float64(),
             )
         columns[SUPPRESSED_COLUMN] = pa.array([cell.hidden for cell in self.cells])
@@ -132,19 +132,19 @@ class OutputCheck(Answered):
     def _verify(self, written: Path, table: pa.Table) -> None:
         """Read the figures back from the file: those of hidden cells are missing, the others as they should be."""
         names = self.asked.names
-        found = read_table_file(written, separator=_separator(written)).table
-        if found.column_names != table.column_names or len(found) != len(self.cells):
+        read_back = read_table_file(written, separator=_separator(written)).table
+        if read_back.column_names != table.column_names or len(read_back) != len(self.cells):
             raise VerificationError("the written table does not have its columns and cells; nothing was released")
         wrong = sum(
-            [label or "" for label in found[j].to_pylist()] != [label or "" for label in table[j].to_pylist()]
+            [label or "" for label in read_back[j].to_pylist()] != [label or "" for label in table[j].to_pylist()]
             for j in range(len(names))
         )
         for name in self.asked.statistics:
             for cell, figure in zip(
-                self.cells, found[len(names) + self.asked.statistics.index(name)].to_pylist(), strict=True
+                self.cells, read_back[len(names) + self.asked.statistics.index(name)].to_pylist(), strict=True
             ):
-                there = None if figure in (None, "") else float(figure)
-                wrong += there != (None if cell.hidden else cell.figure(name))
+                written_figure = None if figure in (None, "") else float(figure)
+                wrong += written_figure != (None if cell.hidden else cell.figure(name))
         if wrong:
             raise VerificationError(
                 f"{wrong} figures of the written table are not those of the check; nothing was released"
@@ -153,12 +153,14 @@ class OutputCheck(Answered):
     @property
     def entry(self) -> Earlier:
         """What the ledger keeps: the figures that are published."""
-        shown = {
-            (cell.labels, cell.kept): {name: told for name in cell.figures if (told := cell.figure(name)) is not None}
+        published = {
+            (cell.labels, cell.kept): {
+                name: figure for name in cell.figures if (figure := cell.figure(name)) is not None
+            }
             for cell in self.cells
             if not cell.hidden
         }
-        return Earlier(self.asked, shown)
+        return Earlier(self.asked, published)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: no hidden figure, but which rules fail, which is not for publication."""

@@ -32,32 +32,32 @@ class CellLayout:
         return np.asarray(self.members.indices[self.members.indptr[i] : self.members.indptr[i + 1]], dtype=np.int64)
 
 
-def inside(asked: AskedTable, atoms: AtomTable, without: Collection[str] = ()) -> Flags:
+def inside(request: AskedTable, atoms: AtomTable, dropped: Collection[str] = ()) -> Flags:
     """Return which atoms a table is about; ``without`` are columns whose conditions are dropped."""
-    found = np.ones(len(atoms.codes), np.bool_)
-    for feature in asked.insides:
-        if feature.present or feature.given or feature.source not in without:
-            found &= atoms.holds(feature)
-    return found
+    holds = np.ones(len(atoms.codes), np.bool_)
+    for feature in request.insides:
+        if feature.present or feature.given or feature.source not in dropped:
+            holds &= atoms.holds(feature)
+    return holds
 
 
 def group_numbers(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a number for each row, the same for equal rows, in their order."""
-    found = np.zeros(len(codes), np.int64)
+    numbers = np.zeros(len(codes), np.int64)
     for column in codes.T:
-        found = np.unique(found * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
-    return found
+        numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+    return numbers
 
 
-def laid_out(asked: AskedTable, atoms: AtomTable) -> CellLayout:
+def laid_out(request: AskedTable, atoms: AtomTable) -> CellLayout:
     """Return every cell that has atoms: each group, each total over a dimension or a nested column, the grand total."""
-    about = np.flatnonzero(inside(asked, atoms))
-    columns = [atoms.features.index(asked.feature(name)) for name in asked.names]
+    about = np.flatnonzero(inside(request, atoms))
+    columns = [atoms.features.index(request.feature(name)) for name in request.names]
     cells: list[CellKey] = []
     rows: list[NDArray[np.int64]] = []
-    for depth in asked.depths if len(about) else ():
-        kept = tuple(asked.kept(depth))
-        chosen = [j for j, keep in zip(columns, kept, strict=True) if keep]
+    for depth in request.depths if len(about) else ():
+        kept_columns = tuple(request.kept(depth))
+        chosen = [j for j, keep in zip(columns, kept_columns, strict=True) if keep]
         group = group_numbers(atoms.codes[about][:, chosen])
         rows.append(group + len(cells))
         first = np.unique(group, return_index=True)[1]
@@ -65,9 +65,9 @@ def laid_out(asked: AskedTable, atoms: AtomTable) -> CellLayout:
             raise PolicyError(f"the table has over {MOST_CELLS} cells, too many to judge", "group by fewer columns")
         named = [
             [atoms.labels[j][i] if keep else None for i in atoms.codes[about[first], j]]
-            for j, keep in zip(columns, kept, strict=True)
+            for j, keep in zip(columns, kept_columns, strict=True)
         ]
-        cells += [(key, kept) for key in (zip(*named, strict=True) if named else [()])]
+        cells += [(key, kept_columns) for key in (zip(*named, strict=True) if named else [()])]
     where = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     entries = (np.ones(len(where)), (where, np.tile(about, len(rows))))
     members = csr_array(entries, shape=(len(cells), len(atoms.codes)))
@@ -78,18 +78,22 @@ def laid_out(asked: AskedTable, atoms: AtomTable) -> CellLayout:
 def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list[dict[str, float]], int]:
     """Return the published cells of an earlier table over the atoms, their figures, and how many no longer exist."""
     layout = laid_out(earlier.asked, atoms)
-    place = {key: i for i, key in enumerate(layout.cells)}
-    found = [(place[key], shown) for key, shown in earlier.figures.items() if key in place]
+    index_of = {key: i for i, key in enumerate(layout.cells)}
+    present = [(index_of[key], published) for key, published in earlier.figures.items() if key in index_of]
     # A published zero of a group that is not even possible any more says nothing about the others.
-    gone = sum(1 for key, shown in earlier.figures.items() if key not in place and any(shown.values()))
-    members, figures = [layout.members[[i for i, _ in found]]], [shown for _, shown in found]
+    vanished = sum(1 for key, published in earlier.figures.items() if key not in index_of and any(published.values()))
+    members, figures = [layout.members[[i for i, _ in present]]], [published for _, published in present]
     for table in earlier.asked.implied[1:]:
         finer = laid_out(table, atoms)
-        inner = [i for i, (key, kept) in enumerate(finer.cells) if all(kept) and (key[:-1], kept[:-1]) in place]
+        inner = [
+            i
+            for i, (key, kept_columns) in enumerate(finer.cells)
+            if all(kept_columns) and (key[:-1], kept_columns[:-1]) in index_of
+        ]
         inner = [i for i in inner if (finer.cells[i][0][:-1], finer.cells[i][1][:-1]) in earlier.figures]
         members.append(finer.members[inner])
         figures += [{} for _ in inner]
-    return vstack(members).tocsr(), figures, gone
+    return vstack(members).tocsr(), figures, vanished
 
 
 def families_of(cells: Sequence[CellKey], sizes: Sequence[int]) -> list[tuple[int, list[int]]]:
@@ -98,18 +102,18 @@ def families_of(cells: Sequence[CellKey], sizes: Sequence[int]) -> list[tuple[in
     ``sizes`` are the numbers of columns of the dimensions.
     """
     index = {key: i for i, key in enumerate(cells)}
-    found: dict[tuple[int, int], list[int]] = {}
-    for i, (labels, kept) in enumerate(cells):
+    families: dict[tuple[int, int], list[int]] = {}
+    for i, (labels, kept_columns) in enumerate(cells):
         start = 0
         for size in sizes:
-            depth = sum(kept[start : start + size])
+            depth = sum(kept_columns[start : start + size])
             if depth:
                 last = start + depth - 1
-                wider = tuple(keep and j != last for j, keep in enumerate(kept))
+                wider = tuple(keep and j != last for j, keep in enumerate(kept_columns))
                 total = tuple(None if j == last else label for j, label in enumerate(labels))
-                found.setdefault((start, index[total, wider]), []).append(i)
+                families.setdefault((start, index[total, wider]), []).append(i)
             start += size
-    return [(parent, children) for (_, parent), children in found.items()]
+    return [(parent, children) for (_, parent), children in families.items()]
 
 
 def hidden_before(earlier: Earlier, atoms: AtomTable) -> csr_array:
@@ -139,12 +143,12 @@ def atoms_of_rows(cells: csr_array) -> list[NDArray[np.int64]]:
 
 def merged_atoms(cells: csr_array, published: csr_array) -> tuple[csr_array, csr_array, NDArray[np.int64]]:
     """Merge atoms that are in the same cells: return both matrices over the classes, and the class of each atom."""
-    both = vstack([cells, published]).tocsc()
-    both.sort_indices()
+    stacked = vstack([cells, published]).tocsc()
+    stacked.sort_indices()
     classes: dict[bytes, int] = {}
-    class_of = np.empty(both.shape[1], np.int64)
-    for j in range(both.shape[1]):
-        signature = both.indices[both.indptr[j] : both.indptr[j + 1]].tobytes()
+    class_of = np.empty(stacked.shape[1], np.int64)
+    for j in range(stacked.shape[1]):
+        signature = stacked.indices[stacked.indptr[j] : stacked.indptr[j + 1]].tobytes()
         class_of[j] = classes.setdefault(signature, len(classes))
     first = np.unique(class_of, return_index=True)[1]
     return cells.tocsc()[:, first].tocsr(), published.tocsc()[:, first].tocsr(), class_of

@@ -53,13 +53,15 @@ class LocalRows:
             counted = rows.fetch(rows.table.agg(__n=rows.table.count()))
         counts = [int(n) for n in counted["__n"].to_pylist()]
         values = {name: counted[name].to_pylist() for name in plan.columns}
-        kept = [
-            i for i in range(len(counts)) if all(as_text(values[name][i]) == told for name, told in plan.where.items())
+        matching = [
+            i
+            for i in range(len(counts))
+            if all(as_text(values[name][i]) == wanted for name, wanted in plan.where.items())
         ]
-        counts = [counts[i] for i in kept]
+        counts = [counts[i] for i in matching]
         if sum(counts) * 2 > MOST_ROWS:
             raise DataError(f"{sum(counts)} rows are more than can be shared")
-        return cls(plan, {name: [cells[i] for i in kept] for name, cells in values.items()}, counts)
+        return cls(plan, {name: [cells[i] for i in matching] for name, cells in values.items()}, counts)
 
     @property
     def n_rows(self) -> int:
@@ -74,12 +76,12 @@ class LocalRows:
 
     def _read(self, names: tuple[str, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
         columns = [[self._unit(name, value) for value in self.values[name]] for name in names]
-        found = list(zip(*columns, strict=True))
-        missing = sum(n for cells, n in zip(found, self.counts, strict=True) if None in cells)
+        distinct = list(zip(*columns, strict=True))
+        missing = sum(n for cells, n in zip(distinct, self.counts, strict=True) if None in cells)
         self._require_present(names, missing)
-        kept = [i for i, cells in enumerate(found) if None not in cells]
-        cells = [tuple(int(number) for number in found[i] if number is not None) for i in kept]
-        return self._within(names, cells, [self.counts[i] for i in kept])
+        complete = [i for i, cells in enumerate(distinct) if None not in cells]
+        cells = [tuple(int(number) for number in distinct[i] if number is not None) for i in complete]
+        return self._within(names, cells, [self.counts[i] for i in complete])
 
     def _require_present(self, names: tuple[str, ...], missing: int) -> None:
         if missing and not self.plan.skip_missing:
@@ -155,21 +157,21 @@ class LocalRows:
 
     def cells(self, name: str) -> list[int]:
         """The counts in the cells of a histogram."""
-        found = [0] * len(self.plan.cells(name))
+        cell_counts = [0] * len(self.plan.cells(name))
         cuts = self.plan.cuts(name)
         if cuts is None:
-            place = {value: i for i, value in enumerate(self.plan.histogram[name])}
+            index_of = {value: i for i, value in enumerate(self.plan.histogram[name])}
             texts = [as_text(value) for value in self.values[name]]
             self._require_present((name,), sum(n for text, n in zip(texts, self.counts, strict=True) if not text))
             for text, n in zip(texts, self.counts, strict=True):
-                found[place.get(text, -1)] += n if text else 0
-            return found
+                cell_counts[index_of.get(text, -1)] += n if text else 0
+            return cell_counts
         cells, counts = self.units(name)
         for (number,), n in zip(cells, counts, strict=True):
             value = Fraction(number, self.plan.scale(name))
             i = len(cuts) - 2 if value == cuts[-1] else bisect_right(cuts, value) - 1
-            found[i if 0 <= i < len(cuts) - 1 else -1] += n
-        return found
+            cell_counts[i if 0 <= i < len(cuts) - 1 else -1] += n
+        return cell_counts
 
     def below(self, name: str) -> tuple[list[int], list[int]]:
         """The sorted distinct values of a column, and how many rows are at or below each."""
@@ -208,9 +210,9 @@ class LocalRows:
         if not plan.skip_missing:
             return [self.n_rows]
         numbers = [*plan.sum, *plan.mean, *plan.variance, *plan.minimum, *plan.maximum, *(x for x, _ in plan.quantile)]
-        found = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
-        found += [sum(self.cells(name)) for name in plan.histogram]
-        return found + [sum(self.units(*names)[1]) for names in plan.regression]
+        sizes = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
+        sizes += [sum(self.cells(name)) for name in plan.histogram]
+        return sizes + [sum(self.units(*names)[1]) for names in plan.regression]
 
 
 def as_text(value: Any) -> str:

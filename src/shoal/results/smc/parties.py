@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.x509 import Certificate
 
-FEWEST = 3  # of two parties, each learns the other's part by subtraction, and mpyc's shares of two hide nothing
-MOST = 64  # for which numbers in shares have room
+MIN_PARTIES = 3  # of two parties, each learns the other's part by subtraction, and mpyc's shares of two hide nothing
+MAX_PARTIES = 64  # for which numbers in shares have room
 _YEARS = 5
 
 
@@ -145,17 +145,17 @@ class Parties:
     @classmethod
     def of(cls, members: tuple[Party, ...], where: str = "parties") -> Parties:
         """Return the parties if there are enough of them and no two are the same."""
-        if len(members) < FEWEST:
+        if len(members) < MIN_PARTIES:
             raise DataError(
-                f"{where}: {len(members)} parties; at least {FEWEST} are needed",
+                f"{where}: {len(members)} parties; at least {MIN_PARTIES} are needed",
                 "of two parties, each could compute the other's part of any result",
             )
-        if len(members) > MOST:
-            raise DataError(f"{where}: {len(members)} parties are more than {MOST}")
-        for what in ("name", "address", "fingerprint"):
-            values = [getattr(member, what) for member in members]
+        if len(members) > MAX_PARTIES:
+            raise DataError(f"{where}: {len(members)} parties are more than {MAX_PARTIES}")
+        for field in ("name", "address", "fingerprint"):
+            values = [getattr(member, field) for member in members]
             if len({*values}) < len(values):
-                raise DataError(f"{where}: two parties have the same {what}", "each party makes its own block")
+                raise DataError(f"{where}: two parties have the same {field}", "each party makes its own block")
         return cls(members)
 
     @property
@@ -192,12 +192,12 @@ class Parties:
         Both sides show a certificate (TLS 1.3), and each accepts the pinned ones only; the system's authorities are not
         trusted.
         """
-        own = self.members[number - 1]
-        others = {i: member for i, member in enumerate(self.members, 1) if i != number}
-        with _file_of(own.certificate) as chain:
+        this_party = self.members[number - 1]
+        peers = {i: member for i, member in enumerate(self.members, 1) if i != number}
+        with _file_of(this_party.certificate) as chain:
             server = _context(ssl.PROTOCOL_TLS_SERVER, chain, key, password)
-            clients = {i: _context(ssl.PROTOCOL_TLS_CLIENT, chain, key, password) for i in others}
-        for i, member in others.items():
+            clients = {i: _context(ssl.PROTOCOL_TLS_CLIENT, chain, key, password) for i in peers}
+        for i, member in peers.items():
             server.load_verify_locations(cadata=member.certificate)
             clients[i].load_verify_locations(cadata=member.certificate)
         return server, clients
