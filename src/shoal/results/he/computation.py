@@ -19,7 +19,7 @@ from shoal.errors import PolicyError
 from shoal.results.he.parameters import LARGEST, PROBES, SCALE_BITS, EncryptionParameters
 from shoal.results.smc.local import exact_fraction
 
-MOST_DECIMALS = 15
+MAX_DECIMALS = 15
 
 # A sign, then a number with or without a column, or a column alone.
 _NUMBER = r"[0-9]{1,40}(?:[.][0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?"
@@ -39,9 +39,9 @@ class NumberColumn:
     def read(cls, fields: Mapping[str, Any]) -> NumberColumn:
         """Return the column in the header of a file."""
         decimals = int(fields["decimals"])
-        if not 0 <= decimals <= MOST_DECIMALS:
+        if not 0 <= decimals <= MAX_DECIMALS:
             raise ValueError
-        return cls(str(fields["name"]), told_fraction(fields["low"]), told_fraction(fields["high"]), decimals)
+        return cls(str(fields["name"]), fraction_of_text(fields["low"]), fraction_of_text(fields["high"]), decimals)
 
     @property
     def scale(self) -> int:
@@ -157,8 +157,8 @@ class Computation:
             tuple(map(str, fields["mean"])),
             {
                 str(name): LinearScore(
-                    {str(column): told_fraction(weight) for column, weight in score["weights"].items()},
-                    told_fraction(score["intercept"]),
+                    {str(column): fraction_of_text(weight) for column, weight in score["weights"].items()},
+                    fraction_of_text(score["intercept"]),
                 )
                 for name, score in fields["score"].items()
             },
@@ -299,7 +299,7 @@ def _written(value: Any) -> Fraction:
     return value if isinstance(value, Fraction) else exact_fraction(value)
 
 
-def told_fraction(text: Any) -> Fraction:
+def fraction_of_text(text: Any) -> Fraction:
     """Return a fraction in the header of a file; an exponent, which could make it gigantic, is not accepted."""
     if not isinstance(text, str) or not re.fullmatch(r"-?[0-9]{1,60}(/[0-9]{1,60})?", text):
         raise ValueError("not a fraction")

@@ -98,9 +98,9 @@ class _Opening:
             self.bounds[tuple(sorted(item.columns))] = 0.0 if self.exact else self.packing.total_error(item)
         scores = self._scores()  # all ciphertexts are checked before a figure is told
         for name in computation.sum:
-            self._tell(f"sum of {name}", self._of(name), self._error(name))
+            self._report(f"sum of {name}", self._total_of(name), self._error(name))
         for name in computation.mean:
-            self._tell(f"mean of {name}", self._of(name) / n_rows, self._error(name) / n_rows)
+            self._report(f"mean of {name}", self._total_of(name) / n_rows, self._error(name) / n_rows)
         for names in computation.regression:
             self._regression(names, n_rows)
         notes = [UNVERIFIED, EXACT if self.exact else APPROXIMATE]
@@ -110,13 +110,13 @@ class _Opening:
             notes.append(f"The figures are about {n_rows} rows only, and can reveal a person.")
         return DecryptedResult(self.figures, self.errors, self.measured, n_rows, tuple(notes), scores)
 
-    def _of(self, *names: str) -> Fraction:
+    def _total_of(self, *names: str) -> Fraction:
         return self.totals[tuple(sorted(names))]
 
     def _error(self, *names: str) -> float:
         return self.bounds[tuple(sorted(names))]
 
-    def _tell(self, label: str, value: Fraction, error: float) -> None:
+    def _report(self, label: str, value: Fraction, error: float) -> None:
         self.figures[label], self.errors[label] = self._rounded(value, error)
 
     def _rounded(self, value: Fraction, error: float) -> tuple[int | float, float]:
@@ -195,7 +195,7 @@ class _Opening:
         right = [(target, *a) for a in ([], *([x] for x in predictors))]
 
         def value(pair: tuple[str, ...]) -> Fraction:
-            return self._of(*pair) if pair else Fraction(n_rows)
+            return self._total_of(*pair) if pair else Fraction(n_rows)
 
         matrix = [
             [value(pair) for pair in row] + [value(right_pair)] for row, right_pair in zip(pairs, right, strict=True)

@@ -15,7 +15,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, MissingValueError, PolicyError
-from shoal.results.he.computation import MOST_DECIMALS, NumberColumn, Packing
+from shoal.results.he.computation import MAX_DECIMALS, NumberColumn, Packing
 from shoal.results.he.container import damaged, read_container, write_container
 from shoal.results.he.keys import EncryptionKey, loaded_key
 from shoal.results.he.parameters import LARGEST, EncryptionParameters
@@ -172,9 +172,9 @@ def _sources(
             column = NumberColumn(name, exact_fraction(low), exact_fraction(high), int(decimals.get(name, 0)))
         except (ValueError, ArithmeticError):
             raise PolicyError(f"bounds of {name!r} must be numbers") from None
-        if column.low > column.high or not 0 <= column.decimals <= MOST_DECIMALS:
+        if column.low > column.high or not 0 <= column.decimals <= MAX_DECIMALS:
             raise PolicyError(
-                f"bounds or decimals of {name!r} are not valid", f"least:largest, and 0 to {MOST_DECIMALS} decimals"
+                f"bounds or decimals of {name!r} are not valid", f"least:largest, and 0 to {MAX_DECIMALS} decimals"
             )
         max_rows = parameters.plain_modulus / 2 if parameters.exact else LARGEST
         if column.magnitude >= max_rows:

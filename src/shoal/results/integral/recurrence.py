@@ -29,7 +29,7 @@ from shoal.results.integral.results import STATISTICS, Result, integral_result
 from shoal.results.integral.subsets import Subsets
 from shoal.text.figures import format_count
 
-MOST_JUDGED = 50  # results, those with the most generators
+MAX_JUDGED = 50  # results, those with the most generators
 PAIRS = 200  # of generators, whose overlap is measured
 
 
@@ -265,7 +265,7 @@ class _IntegralRequest:
 
     def judged(self, table: LocalEngine, group: str | None, later: LocalEngine | None) -> IntegralResult:
         database = self.database(table, group)
-        generated = _Generated.of(database, self)
+        generated = _Generated.enumerated(database, self)
         recurrences = tuple(generated.recurrence(key, self) for key in generated.most_frequent())
         key = generated.published(recurrences)
         loss = {} if key is None else database.result.loss(key, database.rows)
@@ -273,7 +273,7 @@ class _IntegralRequest:
         if later is not None:
             change = _change(self, table, later, group, None if key is None else database.result.value(key))
         return IntegralResult(
-            database.result.asked,
+            database.result.title,
             group,
             database.n_persons,
             len(database.rows),
@@ -331,7 +331,7 @@ class _Generated:
     numbers: dict[Hashable, list[int]]
 
     @classmethod
-    def of(cls, database: _Database, request: _IntegralRequest) -> _Generated:
+    def enumerated(cls, database: _Database, request: _IntegralRequest) -> _Generated:
         subsets = Subsets(database.n_persons, request.subsets, request.share, request.seed)
         numbers: dict[Hashable, list[int]] = {}
         digests: set[bytes] = set()
@@ -351,7 +351,7 @@ class _Generated:
     def most_frequent(self) -> list[Hashable]:
         """Return the results with the most generators; ties in the order of their text, not of the draws."""
         order = sorted(self.numbers, key=lambda key: (-len(self.numbers[key]), str(key)))
-        return order[:MOST_JUDGED]
+        return order[:MAX_JUDGED]
 
     def published(self, recurrences: Sequence[Recurrence]) -> Hashable | None:
         """Return the key of the qualifying result with the most generators."""
@@ -420,7 +420,7 @@ def _change(
     """
     databases, earlier_shares, are = _united(request, before, after)
     database = _changes_apart(request.database(databases, group), earlier_shares, are)
-    pairs = _Generated.of(database, request)
+    pairs = _Generated.enumerated(database, request)
     key_of = {str(database.result.value(key)): key for key in pairs.numbers}  # codes of a tree differ by table
     results, keys = [], []
     for value, side in ((published, earlier_shares), (_published(request, after, group), are)):
@@ -458,7 +458,7 @@ def _change(
 def _published(request: _IntegralRequest, table: LocalEngine, group: str | None) -> Any | None:
     """Return the result that a table publishes; None if it publishes none."""
     database = request.database(table, group)
-    generated = _Generated.of(database, request)
+    generated = _Generated.enumerated(database, request)
     key = generated.published([generated.recurrence(recurrence, request) for recurrence in generated.most_frequent()])
     return None if key is None else database.result.value(key)
 

@@ -31,7 +31,7 @@ class Result(Protocol):
     """A function of some rows, discretized."""
 
     @property
-    def asked(self) -> str:
+    def title(self) -> str:
         """What is computed, as one readable line."""
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
@@ -51,7 +51,7 @@ class Result(Protocol):
 class Number:
     """One number: its key is the multiple of ``step`` nearest to it."""
 
-    asked: str
+    title: str
     exact: Callable[[SubsetRows, float], float]  # rows, and the probability with which each person was drawn
     step: float
     values: Floats | None = None  # of every row of the table; None for a count
@@ -89,7 +89,7 @@ class Number:
 class Coefficients:
     """The coefficients of a linear regression by least squares, the intercept first."""
 
-    asked: str
+    title: str
     names: tuple[str, ...]
     design: Floats
     target: Floats
@@ -148,7 +148,7 @@ class Coefficients:
 class Classifier:
     """A decision tree of some depth; its key is the tree itself."""
 
-    asked: str
+    title: str
     examples: Examples
     depth: int
     names: tuple[str, ...]

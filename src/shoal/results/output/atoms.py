@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError, DataError
-from shoal.results.output.asked import Feature, Key, Label
+from shoal.results.output.request import Feature, Key, Label
 from shoal.tables.frequency import Counts, Floats
 
 MAX_GROUPS = 50_000  # groups beyond which programs over them would take too long
-MOST_PARTS = 5_000_000  # pairs of group and person that are held in memory
+MAX_PARTS = 5_000_000  # pairs of group and person that are held in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class AtomTable:
     sums: Floats
     sizes: Floats  # sums of contributions without their signs
     largest: Floats  # (atoms, n)  the largest contributions without their signs, descending
-    most: Floats  # (atoms, n)  the largest numbers of records of one person, descending
+    most_records: Floats  # (atoms, n)  the largest numbers of records of one person, descending
     ends: Floats  # (atoms, 2)  the least and the largest contribution with its sign
     parts: PersonParts | None = None  # where persons are in several atoms
 
@@ -80,7 +80,7 @@ class AtomTable:
         def longer(column: Any) -> Any:
             return np.concatenate([column, np.zeros((n_empty, *column.shape[1:]), column.dtype)])
 
-        columns = ("records", "persons", "sums", "sizes", "largest", "most", "ends")
+        columns = ("records", "persons", "sums", "sizes", "largest", "most_records", "ends")
         return replace(
             self,
             codes=np.concatenate([self.codes, codes]),
@@ -95,7 +95,7 @@ class AtomTable:
 
     def contributions(self, atoms: NDArray[np.int64], *, records: bool = False) -> tuple[int, Floats, float]:
         """Return how many persons some atoms have, the largest contributions to their sum or count, and all of it."""
-        largest, sizes = (self.most, self.records) if records else (self.largest, self.sizes)
+        largest, sizes = (self.most_records, self.records) if records else (self.largest, self.sizes)
         n = largest.shape[1]
         if self.parts is None:
             top = np.sort(largest[atoms].ravel())[::-1][:n]
@@ -220,7 +220,7 @@ def _persons_in_one_atom(rows: Groupable, table: ir.Table, atoms: AtomTable) -> 
 
 
 def _with_parts(rows: Groupable, parts: ir.Table, atoms: AtomTable, keys: Sequence[str]) -> AtomTable:
-    if int(atoms.persons.sum()) > MOST_PARTS:
+    if int(atoms.persons.sum()) > MAX_PARTS:
         raise CannotTellError(
             "too many persons have records in several groups to follow them",
             "leave out the entity if each record is a person, or group by fewer columns",

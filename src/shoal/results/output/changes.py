@@ -11,19 +11,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.group_models import models_of
 from shoal.results.output.layout import CellLayout, laid_out
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.quantiles import quantiles_of
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
 SLIGHT = 1e-12  # of the sum of sizes: what adding in another order changes at most
 
 
-def linear_figures(request: AskedTable, layout: CellLayout, atoms: AtomTable) -> dict[str, Floats]:
+def linear_figures(request: TableRequest, layout: CellLayout, atoms: AtomTable) -> dict[str, Floats]:
     """Return the counts, sums and means of all cells, as far as they are asked for."""
     counts, sums = layout.members @ atoms.records.astype(float), layout.members @ atoms.sums
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)  # nobody has no mean
@@ -33,8 +33,8 @@ def linear_figures(request: AskedTable, layout: CellLayout, atoms: AtomTable) ->
 
 def changed_models(rows: Groupable, earlier: Earlier, rules: OutputRules) -> bool:
     """Return whether a published regression is another one today."""
-    all_kept = (True,) * len(earlier.asked.names)
-    today = {(key, all_kept): fit.figures() for key, fit in models_of(rows, earlier.asked, None, rules, 0)}
+    all_kept = (True,) * len(earlier.request.names)
+    today = {(key, all_kept): fit.figures() for key, fit in models_of(rows, earlier.request, None, rules, 0)}
     for key, published in earlier.figures.items():
         for name, published_figure in published.items():
             # Degrees of freedom depend on who counts as a person; orders of addition change the last digits.
@@ -48,18 +48,18 @@ def changed_figures(rows: Groupable, earlier: Sequence[Earlier], rules: OutputRu
     """Return the statistics other than counts of which a published figure is different today."""
     changed: dict[str, None] = {}
     for release in earlier:
-        if release.asked.value is None or set(release.asked.statistics) == {"count"}:
+        if release.request.value is None or set(release.request.statistics) == {"count"}:
             continue
-        if release.asked.on:
+        if release.request.on:
             if changed_models(rows, release, rules):
                 changed["regression"] = None
             continue
-        atoms = atoms_of(rows, release.asked.features, release.asked.value, None, 1)
-        layout = laid_out(release.asked, atoms)
-        today = linear_figures(release.asked, layout, atoms)
+        atoms = atoms_of(rows, release.request.features, release.request.value, None, 1)
+        layout = laid_out(release.request, atoms)
+        today = linear_figures(release.request, layout, atoms)
         today |= {
             name: figures
-            for name, (figures, _) in quantiles_of(rows, release.asked, layout, atoms, None, rules).items()
+            for name, (figures, _) in quantiles_of(rows, release.request, layout, atoms, None, rules).items()
         }
         index_of = {key: i for i, key in enumerate(layout.cells)}
         # Engines add in any order, which changes the last digits.

@@ -10,7 +10,6 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, PolicyError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import atoms_of
 from shoal.results.output.changes import changed_figures, linear_figures
 from shoal.results.output.checked import OutputCheck
@@ -19,8 +18,9 @@ from shoal.results.output.judging import Judge
 from shoal.results.output.layout import inside, laid_out
 from shoal.results.output.ledger import read_ledger
 from shoal.results.output.linked import linked_columns
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
 from shoal.results.output.quantiles import quantiles_of, too_similar
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules, Zeros
 from shoal.results.output.suppression import Step
 
@@ -109,12 +109,12 @@ def check_output(
     if not time_limit >= 0:
         raise PolicyError("time_limit must be a number of seconds", "60 is usual", option="--time-limit")
     rules = OutputRules(min_count, dominance, p, zeros, protection)
-    request = AskedTable.of(by, bands, where, value, statistics)
+    request = TableRequest.checked(by, bands, where, value, statistics)
     rows = groupable(data)
     earlier = read_ledger(ledger)
-    rows.require([feature.source for release in earlier for feature in release.asked.features])
-    earlier = [replace(release, asked=with_few_valued(rows, release.asked)) for release in earlier]
-    tables = [request, *(table for release in earlier for table in release.asked.implied)]
+    rows.require([feature.source for release in earlier for feature in release.request.features])
+    earlier = [replace(release, request=with_few_valued(rows, release.request)) for release in earlier]
+    tables = [request, *(table for release in earlier for table in release.request.implied)]
     known_columns = list(dict.fromkeys(name for table in tables for name in (*table.names, *table.conditional)))
     if unknown := [name for name in sensitive or () if name not in known_columns]:
         raise PolicyError(f"{', '.join(map(repr, unknown))} is sensitive, but not grouped by")

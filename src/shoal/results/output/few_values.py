@@ -16,7 +16,7 @@ from ibis.expr import types as ir
 from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
@@ -25,7 +25,7 @@ FEW_VALUES = 12  # such as months; beyond, no small group of one value is made o
 MAX_OTHER_SHARE = 0.1  # of the records of a column of two values, those with another one at most
 
 
-def rows_about(rows: Groupable, request: AskedTable, columns: dict[str, Any]) -> ir.Table:
+def rows_about(rows: Groupable, request: TableRequest, columns: dict[str, Any]) -> ir.Table:
     """Return these columns of the records that a table is about."""
     conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(request.insides)}
     table = rows.table.select(**columns, **conditions)
@@ -34,7 +34,7 @@ def rows_about(rows: Groupable, request: AskedTable, columns: dict[str, Any]) ->
     return table.select(*columns)
 
 
-def two_valued(rows: Groupable, request: AskedTable, rules: OutputRules) -> bool:
+def two_valued(rows: Groupable, request: TableRequest, rules: OutputRules) -> bool:
     """Return whether the records of a table have two values in all; a few records with others make no difference.
 
     A code such as 9 for "unknown" beside 1 and 2 must not turn counts into harmless means.
@@ -51,7 +51,7 @@ def two_valued(rows: Groupable, request: AskedTable, rules: OutputRules) -> bool
     return bool(n_others < rules.min_count and n_others <= MAX_OTHER_SHARE * everything)
 
 
-def with_few_valued(rows: Groupable, request: AskedTable) -> AskedTable:
+def with_few_valued(rows: Groupable, request: TableRequest) -> TableRequest:
     """Return a regression with the columns of numbers that have few values, which are judged as categories."""
     numeric = [name for name in request.on if name not in request.categories]
     if not numeric:

@@ -31,7 +31,7 @@ class Fit:
     persons: int
     degrees: int  # residual degrees of freedom, counted in persons
     r2: float
-    why: tuple[ModelRule, ...]
+    failed_rules: tuple[ModelRule, ...]
 
     def figures(self) -> dict[str, float]:
         """Return all that is published of it, by name."""

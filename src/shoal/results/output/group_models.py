@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable, Key
 from shoal.results.output.few_values import few_distinct, rare_value
 from shoal.results.output.fitting import Fit, fitted
+from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
 
-MOST_RECORDS = 20_000_000
+MAX_RECORDS = 20_000_000
 INTERCEPT = "(intercept)"
 
 
 def models_of(
-    rows: Groupable, request: AskedTable, entity: str | None, rules: OutputRules, degrees: int
+    rows: Groupable, request: TableRequest, entity: str | None, rules: OutputRules, degrees: int
 ) -> Iterator[tuple[Key, Fit]]:
     """Fit the model of each group in memory, with only the records and columns that it needs."""
     numbers = {f"x{j}": name for j, name in enumerate(request.on) if name not in request.categories}
@@ -34,7 +34,7 @@ def models_of(
     table = rows.table.select(**chosen)
     for j in range(len(request.insides)):
         table = table.filter(table[f"i{j}"] == "1")
-    if rows.fetch(table.agg(n=table.count()))["n"][0].as_py() > MOST_RECORDS:
+    if rows.fetch(table.agg(n=table.count()))["n"][0].as_py() > MAX_RECORDS:
         raise CannotTellError("there are too many records to fit a regression in memory", "draw a sample of them")
     fetched = rows.fetch(table.drop(*(f"i{j}" for j in range(len(request.insides)))))
     keys = [*zip(*(fetched[f"f{j}"].to_pylist() for j in range(len(request.names))), strict=True)] or [()] * len(
@@ -69,7 +69,7 @@ def models_of(
 
 
 def _with_rule(fit: Fit, rule: ModelRule) -> Fit:
-    return Fit(**{**vars(fit), "why": (*fit.why, rule)})
+    return Fit(**{**vars(fit), "failed_rules": (*fit.failed_rules, rule)})
 
 
 def _numbers(texts: Sequence[str | None]) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable
 from shoal.results.output.checked import OutputCell, OutputCheck
 from shoal.results.output.layout import (
@@ -34,7 +33,8 @@ from shoal.results.output.layout import (
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linear import TOLERANCE, Flags, LinearIntruder, Totals
 from shoal.results.output.linked import EarlierSums, LinkedColumns, LinkedTotals, linked_totals
-from shoal.results.output.possible import full_groups
+from shoal.results.output.possible_groups import full_groups
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import CellRule, OutputRules
 from shoal.results.output.suppression import Hiding, Insiders, ProtectedTotal, Puzzle, Step, suppressed
 from shoal.tables.frequency import Floats
@@ -53,7 +53,7 @@ class _Quantity:
     class_of: NDArray[np.int64]
     members: list[NDArray[np.int64]]  # (classes)  the atoms of each
     hidden_before: list[NDArray[np.int64]]  # the atoms of cells that were hidden in earlier tables
-    shown: Totals | None = None  # values with their signs, where they are judged by their sizes
+    signed_totals: Totals | None = None  # values with their signs, where they are judged by their sizes
 
     def classes(self, atoms: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the classes of some atoms."""
@@ -66,14 +66,14 @@ class Judge:
     def __init__(
         self,
         rules: OutputRules,
-        request: AskedTable,
+        request: TableRequest,
         atoms: AtomTable,
         layout: CellLayout,
         earlier: list[Earlier],
         sensitive: tuple[str, ...],
         linked: LinkedColumns | None = None,
     ) -> None:
-        self.rules, self.asked, self.atoms, self.layout, self.earlier = rules, request, atoms, layout, earlier
+        self.rules, self.request, self.atoms, self.layout, self.earlier = rules, request, atoms, layout, earlier
         self.changed: list[str] = []  # what shows that the data are not those of earlier releases
         self.shrunk = False  # whether a published count changed by too few persons
         published = [self._published(release) for release in earlier]
@@ -89,9 +89,9 @@ class Judge:
         self.linked: tuple[LinkedColumns, LinkedTotals] | None = None
         if request.sums:
             sums = [
-                EarlierSums(str(release.asked.value), published_sums, hidden_sums)
+                EarlierSums(str(release.request.value), published_sums, hidden_sums)
                 for release, published_sums, hidden_sums in zip(earlier, published, hidden, strict=True)
-                if release.asked.sums
+                if release.request.sums
             ]
             same_column = [release for release in sums if release.value == request.value]
             published_sums, hidden_sums = (
@@ -101,7 +101,7 @@ class Judge:
             self.quantities.append(self._quantity("values", published_sums, hidden_sums))
             if linked is not None:
                 self.linked = linked, linked_totals(linked, layout.members, sums)
-        self.why: dict[int, list[CellRule]] = {}
+        self.failed_rules: dict[int, list[CellRule]] = {}
         self.full: list[NDArray[np.int64]] = []  # possible groups that must not be known to be empty
         for i in range(len(layout.cells)):
             for quantity in self.quantities:
@@ -111,8 +111,8 @@ class Judge:
 
     def fail(self, i: int, rule: CellRule) -> None:
         """Note that a cell fails a rule."""
-        if rule not in self.why.setdefault(i, []):
-            self.why[i].append(rule)
+        if rule not in self.failed_rules.setdefault(i, []):
+            self.failed_rules[i].append(rule)
 
     def _published(self, earlier: Earlier) -> csr_array:
         """Return the published cells of an earlier table over the atoms, and note where it no longer agrees."""
@@ -141,8 +141,8 @@ class Judge:
         n = cells.shape[1]
         order = np.argsort(class_of, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
-        nested = sum(len(dimension) > 1 for dimension in self.asked.dimensions)
-        network = len(self.asked.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0 and not self.asked.on
+        nested = sum(len(dimension) > 1 for dimension in self.request.dimensions)
+        network = len(self.request.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0 and not self.request.on
 
         def summed(column: Floats) -> Floats:
             return np.bincount(class_of, column, minlength=n).astype(np.float64)
@@ -167,8 +167,8 @@ class Judge:
         That is so where the table has one dimension and is about all records; of two, every combination is listed.
         """
         floors = np.zeros(len(records))
-        about_all = self.layout.members.sum() == len(self.atoms.codes) * (1 + sum(map(len, self.asked.dimensions)))
-        if len(self.asked.dimensions) == 1 and about_all:
+        about_all = self.layout.members.sum() == len(self.atoms.codes) * (1 + sum(map(len, self.request.dimensions)))
+        if len(self.request.dimensions) == 1 and about_all:
             for i, (_, kept_columns) in enumerate(self.layout.cells):
                 if all(kept_columns):
                     classes = cells.indices[cells.indptr[i] : cells.indptr[i + 1]]
@@ -236,13 +236,13 @@ class Judge:
     def _find_full(self, sensitive: tuple[str, ...]) -> None:
         """Find groups with everybody of a larger group, here and in earlier tables, and hide those seen at a glance."""
         index_of = {key: i for i, key in enumerate(self.layout.cells)}
-        for full in full_groups(self.asked, self.atoms, sensitive):
-            self.full.append(full.others)
+        for full in full_groups(self.request, self.atoms, sensitive):
+            self.full.append(full.empty_atoms)
             if full.whole is not None:
                 self.fail(index_of[full.key], "full")
         for release in self.earlier:
-            groups = full_groups(release.asked, self.atoms, sensitive)
-            self.full += [full.others for full in groups if full.key in release.figures]
+            groups = full_groups(release.request, self.atoms, sensitive)
+            self.full += [full.empty_atoms for full in groups if full.key in release.figures]
 
     # ── what must stay uncertain ─────────────────────────────────────────────────────────────────────────────
 
@@ -258,7 +258,7 @@ class Judge:
                 key = target.quantity, target.classes.tobytes()
                 targets[key] = target.joined(targets[key]) if key in targets else target
 
-        cells = [self.layout.atoms_in(i) for i in self.why]
+        cells = [self.layout.atoms_in(i) for i in self.failed_rules]
         for q, quantity in enumerate(self.quantities):
             for members in quantity.members:
                 add(self._target(q, quantity, quantity.classes(members), members))
@@ -324,9 +324,9 @@ class Judge:
     @cached_property
     def _families(self) -> list[tuple[int, list[int]]]:
         """The totals of the table, and the cells that each is the sum of; a regression has none."""
-        if self.asked.on:
+        if self.request.on:
             return []
-        return families_of(self.layout.cells, [len(dimension) for dimension in self.asked.dimensions])
+        return families_of(self.layout.cells, [len(dimension) for dimension in self.request.dimensions])
 
     def _linked_targets(self) -> Iterator[ProtectedTotal | None]:
         """Yield the sums of linked columns that must stay uncertain: of classes, and of all cells of the table."""
@@ -399,12 +399,12 @@ class Judge:
 
     def _grid(self) -> NDArray[np.int64] | None:
         """Return the class at each place of a plain table; None if columns are nested or other tables count."""
-        nested = any(len(dimension) > 1 for dimension in self.asked.dimensions)
-        if self.earlier or self.asked.on or not self.asked.dimensions or nested:
+        nested = any(len(dimension) > 1 for dimension in self.request.dimensions)
+        if self.earlier or self.request.on or not self.request.dimensions or nested:
             return None
         leaves = [self.layout.atoms_in(i) for i, (_, kept_columns) in enumerate(self.layout.cells) if all(kept_columns)]
         codes = self.atoms.codes[np.array([atoms[0] for atoms in leaves])]
-        codes = codes[:, [self.atoms.features.index(self.asked.feature(name)) for name in self.asked.names]]
+        codes = codes[:, [self.atoms.features.index(self.request.feature(name)) for name in self.request.names]]
         places = [np.unique(column, return_inverse=True) for column in codes.T]
         shape = tuple(len(labels) for labels, _ in places)
         if len(leaves) != math.prod(shape):
@@ -434,7 +434,7 @@ class Judge:
         """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
         end = time.monotonic() + time_limit
         unsafe = np.zeros(len(self.layout.cells), np.bool_)
-        unsafe[list(self.why)] = True
+        unsafe[list(self.failed_rules)] = True
         missing, pattern, reason = "", None, ""
         puzzle = self.puzzle(unsafe)
         ranges: dict[int, dict[str, tuple[float, float]]] = {}
@@ -458,13 +458,13 @@ class Judge:
                 kept_columns,
                 bool(hidden[i]),
                 {name: float(column[i]) for name, column in figures.items()},
-                tuple(self.why.get(i, ())),
+                tuple(self.failed_rules.get(i, ())),
                 ranges.get(i, {}),
             )
             for i, (key, kept_columns) in enumerate(self.layout.cells)
         ]
         return OutputCheck(
-            asked=self.asked,
+            request=self.request,
             rules=self.rules,
             cells=tuple(cells),
             verdict="fails" if fails else "unknown" if missing else "holds",
@@ -495,11 +495,11 @@ class Judge:
         Cells that fail a rule are first; where time is up, the others have none.
         """
         range_of_cell: dict[int, dict[str, tuple[float, float]]] = {}
-        places = sorted(map(int, np.flatnonzero(hidden)), key=lambda i: i not in self.why)
+        places = sorted(map(int, np.flatnonzero(hidden)), key=lambda i: i not in self.failed_rules)
         for quantity in self.quantities:
             if quantity.kind == "persons":  # of which nothing is published
                 continue
-            totals, class_of = quantity.shown or quantity.totals, quantity.class_of
+            totals, class_of = quantity.signed_totals or quantity.totals, quantity.class_of
             if quantity.kind == "values" and self.linked is not None:
                 totals, class_of = self.linked[1].totals, self.linked[1].class_of
             intruder = LinearIntruder(totals, hidden)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from shoal.errors import PolicyError
-from shoal.results.output.asked import AskedTable, Key
 from shoal.results.output.atoms import AtomTable
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linear import Flags
+from shoal.results.output.request import Key, TableRequest
 
-MOST_CELLS = 50_000
+MAX_CELLS = 50_000
 
 CellKey = tuple[Key, tuple[bool, ...]]  # labels (None where the column is summed over), and which columns are kept
 
@@ -32,11 +32,11 @@ class CellLayout:
         return np.asarray(self.members.indices[self.members.indptr[i] : self.members.indptr[i + 1]], dtype=np.int64)
 
 
-def inside(request: AskedTable, atoms: AtomTable, dropped: Collection[str] = ()) -> Flags:
+def inside(request: TableRequest, atoms: AtomTable, dropped: Collection[str] = ()) -> Flags:
     """Return which atoms a table is about; ``without`` are columns whose conditions are dropped."""
     holds = np.ones(len(atoms.codes), np.bool_)
     for feature in request.insides:
-        if feature.present or feature.given or feature.source not in dropped:
+        if feature.present or feature.non_null or feature.source not in dropped:
             holds &= atoms.holds(feature)
     return holds
 
@@ -49,20 +49,20 @@ def group_numbers(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers
 
 
-def laid_out(request: AskedTable, atoms: AtomTable) -> CellLayout:
+def laid_out(request: TableRequest, atoms: AtomTable) -> CellLayout:
     """Return every cell that has atoms: each group, each total over a dimension or a nested column, the grand total."""
     about = np.flatnonzero(inside(request, atoms))
     columns = [atoms.features.index(request.feature(name)) for name in request.names]
     cells: list[CellKey] = []
     rows: list[NDArray[np.int64]] = []
     for depth in request.depths if len(about) else ():
-        kept_columns = tuple(request.kept(depth))
+        kept_columns = tuple(request.kept_columns(depth))
         chosen = [j for j, keep in zip(columns, kept_columns, strict=True) if keep]
         group = group_numbers(atoms.codes[about][:, chosen])
         rows.append(group + len(cells))
         first = np.unique(group, return_index=True)[1]
-        if len(cells) + len(first) > MOST_CELLS:
-            raise PolicyError(f"the table has over {MOST_CELLS} cells, too many to judge", "group by fewer columns")
+        if len(cells) + len(first) > MAX_CELLS:
+            raise PolicyError(f"the table has over {MAX_CELLS} cells, too many to judge", "group by fewer columns")
         named = [
             [atoms.labels[j][i] if keep else None for i in atoms.codes[about[first], j]]
             for j, keep in zip(columns, kept_columns, strict=True)
@@ -77,13 +77,13 @@ def laid_out(request: AskedTable, atoms: AtomTable) -> CellLayout:
 
 def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list[dict[str, float]], int]:
     """Return the published cells of an earlier table over the atoms, their figures, and how many no longer exist."""
-    layout = laid_out(earlier.asked, atoms)
+    layout = laid_out(earlier.request, atoms)
     index_of = {key: i for i, key in enumerate(layout.cells)}
     present = [(index_of[key], published) for key, published in earlier.figures.items() if key in index_of]
     # A published zero of a group that is not even possible any more says nothing about the others.
     vanished = sum(1 for key, published in earlier.figures.items() if key not in index_of and any(published.values()))
     members, figures = [layout.members[[i for i, _ in present]]], [published for _, published in present]
-    for table in earlier.asked.implied[1:]:
+    for table in earlier.request.implied[1:]:
         finer = laid_out(table, atoms)
         inner = [
             i
@@ -122,12 +122,12 @@ def hidden_before(earlier: Earlier, atoms: AtomTable) -> csr_array:
     So must what a published total shows of several of them together. Of regressions, hidden groups have no figures
     that could have been told.
     """
-    if earlier.asked.on:
+    if earlier.request.on:
         return csr_array((0, len(atoms.codes)))
-    layout = laid_out(earlier.asked, atoms)
+    layout = laid_out(earlier.request, atoms)
     hidden = [i for i, key in enumerate(layout.cells) if key not in earlier.figures]
     rows = [layout.members[hidden]]
-    for parent, children in families_of(layout.cells, [len(dimension) for dimension in earlier.asked.dimensions]):
+    for parent, children in families_of(layout.cells, [len(dimension) for dimension in earlier.request.dimensions]):
         together = [i for i in children if layout.cells[i] not in earlier.figures]
         if len(together) > 1 and layout.cells[parent] in earlier.figures:
             rows.append(csr_array(layout.members[together].sum(axis=0).reshape(1, -1)))

@@ -19,7 +19,7 @@ from typing import Any
 
 from shoal.engines.files.whole_files import write_text
 from shoal.errors import DataError, OutputError
-from shoal.results.output.asked import AskedTable, Key
+from shoal.results.output.request import Key, TableRequest
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 
@@ -30,7 +30,7 @@ FORMAT = "shoal output ledger 1"
 class Earlier:
     """A table that was released before: what was asked for, and the published figures of its cells."""
 
-    asked: AskedTable
+    request: TableRequest
     figures: dict[tuple[Key, tuple[bool, ...]], dict[str, float]]  # by labels and which columns are kept
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,12 +39,12 @@ class Earlier:
             {"group": [label if kept_columns else 0 for label, kept_columns in zip(*key, strict=True)], **published}
             for key, published in self.figures.items()
         ]  # 0 stands for a total; labels are texts, or null where a value is missing
-        return {**self.asked.as_dict(), "cells": cells}
+        return {**self.request.as_dict(), "cells": cells}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Earlier:
         """Read an entry of a ledger."""
-        request = AskedTable.of(
+        request = TableRequest.checked(
             fields["by"],
             fields["bands"],
             fields["where"],

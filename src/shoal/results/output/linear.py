@@ -60,7 +60,7 @@ class LinearIntruder:
     hidden: Flags  # (cells)
 
     @cached_property
-    def _known(self) -> tuple[csr_array, Flags]:
+    def _open_system(self) -> tuple[csr_array, Flags]:
         """The published totals over the classes that stay unknown, and which these are."""
         rows = vstack([self.totals.cells[np.flatnonzero(~self.hidden)], self.totals.published]).tocsr()
         free = np.ones(rows.shape[1], np.bool_)
@@ -78,7 +78,7 @@ class LinearIntruder:
     @cached_property
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The position of each unknown class, and the connected part of each unknown class and of each total."""
-        rows, free = self._known
+        rows, free = self._open_system
         position = np.full(len(free), -1)
         position[free] = np.arange(free.sum())
         n_rows, n = rows.shape
@@ -100,7 +100,7 @@ class LinearIntruder:
 
         ``known`` is what a contributor knows more of some classes: how far these can be from their true values.
         """
-        rows, free = self._known
+        rows, free = self._open_system
         position, part_of_class, part_of_row = self._parts
         way = np.zeros(len(free))
         target_positions = position[target[free[target]]]
@@ -148,7 +148,7 @@ class LinearIntruder:
 
         The first target goes before all others: if it does not move as far, then no way was found in which it does.
         """
-        rows, free = self._known
+        rows, free = self._open_system
         position, part_of_class, part_of_row = self._parts
         target_positions = [position[classes[free[classes]]] for classes, _ in targets]
         parts = np.unique(part_of_class[np.concatenate(target_positions)])

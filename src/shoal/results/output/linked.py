@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack, vstack
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable, Feature
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.layout import atoms_of_rows, merged_atoms
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linear import Totals
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
+from shoal.results.output.request import Feature, TableRequest
 from shoal.tables.frequency import Floats
 
 MAX_COLUMNS = 60  # of numbers in the data, besides those of the ledger: wider tables are compared in part
@@ -44,7 +44,7 @@ class LinkedColumns:
 
 def linked_columns(
     rows: Groupable,
-    request: AskedTable,
+    request: TableRequest,
     earlier: Sequence[Earlier],
     features: Sequence[Feature],
     entity: str | None,
@@ -53,7 +53,9 @@ def linked_columns(
     """Return the columns whose sums tell something of those of a table, given what was released; None if none do."""
     if request.value is None or not request.sums:
         return None
-    released = [release.asked.value for release in earlier if release.asked.value is not None and release.asked.sums]
+    released = [
+        release.request.value for release in earlier if release.request.value is not None and release.request.sums
+    ]
     names = list(dict.fromkeys([request.value, *released]))
     if len(names) < 2:
         return None
@@ -61,7 +63,7 @@ def linked_columns(
     names, relations, constants = _connected([*_equations(rows, names, unreleased[:MAX_COLUMNS])], request.value)
     if len(names) < 2:
         return None
-    tables = [request, *(table for release in earlier for table in release.asked.implied)]
+    tables = [request, *(table for release in earlier for table in release.request.implied)]
     atoms = (with_possible(atoms_of(rows, features, name, entity, n_largest), tables) for name in names)
     return LinkedColumns(tuple(names), tuple(atoms), relations, constants)
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable, by_keys
 from shoal.results.output.layout import CellLayout, released_before
 from shoal.results.output.ledger import Earlier
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
 
 def quantiles_of(
-    rows: Groupable, request: AskedTable, layout: CellLayout, atoms: AtomTable, entity: str | None, rules: OutputRules
+    rows: Groupable, request: TableRequest, layout: CellLayout, atoms: AtomTable, entity: str | None, rules: OutputRules
 ) -> dict[str, tuple[Floats, list[int]]]:
     """Return each quantile of every cell, and the cells in which too few persons are beside it, or up to the next one.
 
@@ -41,7 +41,7 @@ def quantiles_of(
     for name in conditions:
         table = table.filter(table[name] == "1")
     for depth in request.depths:
-        kept_columns = tuple(request.kept(depth))
+        kept_columns = tuple(request.kept_columns(depth))
         keys = [f"f{j}" for j, keep in enumerate(kept_columns) if keep]
         wanted = {f"q{j}": table.v.quantile(share) for j, share in enumerate(request.quantiles.values())}
         for row in rows.fetch(by_keys(table, keys, wanted)).to_pylist():
@@ -64,7 +64,7 @@ def _fewest(n: int, shares: Collection[float]) -> int:
 
 
 def too_similar(
-    request: AskedTable, layout: CellLayout, atoms: AtomTable, earlier: Sequence[Earlier], rules: OutputRules
+    request: TableRequest, layout: CellLayout, atoms: AtomTable, earlier: Sequence[Earlier], rules: OutputRules
 ) -> Iterator[int]:
     """Yield cells whose quantiles were published before for almost the same persons.
 
@@ -77,13 +77,13 @@ def too_similar(
     size = np.asarray(layout.members @ weights)
     shares = [set(request.quantiles.values()) for _ in size]
     for release in earlier:
-        if release.asked.value != request.value or not release.asked.quantiles:
+        if release.request.value != request.value or not release.request.quantiles:
             continue
         members, _, _ = released_before(release, atoms)
         common = (layout.members.multiply(weights[None, :]).tocsr() @ members.T).toarray()
         difference = size[:, None] + np.asarray(members @ weights)[None, :] - 2 * common
         yield from map(int, np.flatnonzero(((difference > 0) & (difference < rules.min_count)).any(axis=1)))
         for i in np.flatnonzero((difference == 0).any(axis=1) & (size > 0)):
-            shares[i] |= set(release.asked.quantiles.values())
+            shares[i] |= set(release.request.quantiles.values())
             if _fewest(int(size[i]), shares[i]) < rules.min_count:
                 yield int(i)

@@ -23,7 +23,6 @@ from shoal.engines.files.formulas import Formulas
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import CannotTellError, DataError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome
-from shoal.results.output.asked import REGRESSION, AskedTable, Key
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.changes import changed_figures
 from shoal.results.output.few_values import two_valued, with_few_valued
@@ -33,7 +32,8 @@ from shoal.results.output.judging import Judge
 from shoal.results.output.layout import CellLayout, inside, laid_out, released_before
 from shoal.results.output.ledger import Earlier, enter, read_ledger
 from shoal.results.output.linked import LinkedColumns, linked_columns
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
+from shoal.results.output.request import REGRESSION, Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
 from shoal.results.output.suppression import Step
 from shoal.tables.frequency import Floats
@@ -47,14 +47,14 @@ class GroupModel:
     labels: Key
     fit: Fit
     hidden: bool
-    why: tuple[ModelRule, ...]  # none if it is hidden to protect others
+    failed_rules: tuple[ModelRule, ...]  # none if it is hidden to protect others
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionCheck(Answered):
     """The verdict on regressions by group, and the coefficients that can be published."""
 
-    asked: AskedTable
+    request: TableRequest
     rules: OutputRules
     models: tuple[GroupModel, ...]
     missing: str  # why it cannot be determined
@@ -68,7 +68,7 @@ class RegressionCheck(Answered):
     @property
     def outcome(self) -> Outcome:
         """Whether all models can be published: holds, fails or unknown."""
-        if self.missing and not any(model.why for model in self.models):
+        if self.missing and not any(model.failed_rules for model in self.models):
             return "unknown"
         return "fails" if self.missing or self.reason or self.hidden else "holds"
 
@@ -99,7 +99,7 @@ class RegressionCheck(Answered):
         self._require_a_safe_one()
         rows: list[dict[str, Any]] = []
         for model in self.models:
-            group = dict(zip(self.asked.names, model.labels, strict=True))
+            group = dict(zip(self.request.names, model.labels, strict=True))
             fit = model.fit
             if model.hidden:
                 rows.append(group | {"term": None, "suppressed": True})
@@ -109,7 +109,7 @@ class RegressionCheck(Answered):
                 fit_figures = {"degrees_of_freedom": fit.degrees, "r2": fit.r2, "suppressed": False}
                 rows.append(group | {"term": term} | figures | fit_figures)
         kinds = {
-            **{name: pa.string() for name in (*self.asked.names, "term")},
+            **{name: pa.string() for name in (*self.request.names, "term")},
             **{name: pa.float64() for name in ("estimate", "standard_error")},
             **{name: pa.int64() for name in ("records", "degrees_of_freedom")},
             "r2": pa.float64(),
@@ -139,9 +139,9 @@ class RegressionCheck(Answered):
     @property
     def entry(self) -> Earlier:
         """What the ledger keeps: the figures that are published."""
-        all_kept = (True,) * len(self.asked.names)
+        all_kept = (True,) * len(self.request.names)
         return Earlier(
-            self.asked, {(model.labels, all_kept): model.fit.figures() for model in self.models if not model.hidden}
+            self.request, {(model.labels, all_kept): model.fit.figures() for model in self.models if not model.hidden}
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -153,13 +153,13 @@ class RegressionCheck(Answered):
             "safe": self.safe,
             "missing": self.missing,
             "reason": self.reason,
-            "regression": self.asked.as_dict(),
+            "regression": self.request.as_dict(),
             "rules": self.rules.as_dict(),
             "released_before": len(self.earlier),
             "n_models": len(self.models),
             "n_hidden": self.hidden,
             "hidden": [
-                {"group": dict(zip(self.asked.names, model.labels, strict=True)), "rules": list(model.why)}
+                {"group": dict(zip(self.request.names, model.labels, strict=True)), "rules": list(model.failed_rules)}
                 for model in self.models
                 if model.hidden
             ],
@@ -272,17 +272,17 @@ def check_regression(
         if rows.table[name].type().is_temporal():
             raise DataError(f"column {name!r} has dates, not numbers", "use the year, or the days since a date")
     categorical = [name for name in on if name in categories or not _numeric(rows, name)]
-    request = AskedTable.of(by, bands, where, value, [REGRESSION], on, categorical)
+    request = TableRequest.checked(by, bands, where, value, [REGRESSION], on, categorical)
     rows.require(
         [
             feature.source
-            for release in (request, *(release.asked for release in earlier))
+            for release in (request, *(release.request for release in earlier))
             for feature in release.features
         ]
     )
     request = with_few_valued(rows, request)
-    earlier = [replace(release, asked=with_few_valued(rows, release.asked)) for release in earlier]
-    tables = [table for release in (request, *(release.asked for release in earlier)) for table in release.implied]
+    earlier = [replace(release, request=with_few_valued(rows, release.request)) for release in earlier]
+    tables = [table for release in (request, *(release.request for release in earlier)) for table in release.implied]
     features = list(dict.fromkeys(feature for table in tables for feature in table.features))
     progress("grouping", 0.0)
     atoms = atoms_of(rows, features, value, entity, rules.n_largest)
@@ -318,7 +318,7 @@ def _numeric(rows: Groupable, name: str) -> bool:
 
 def _judged(
     rows: Groupable,
-    request: AskedTable,
+    request: TableRequest,
     rules: OutputRules,
     atoms: AtomTable,
     earlier: list[Earlier],
@@ -330,8 +330,8 @@ def _judged(
     layout, group_of = _cells(request, atoms, list(fits))
     judge = Judge(rules, request, atoms, layout, earlier, (), linked)
     judge.changed += changed_figures(rows, earlier, rules)
-    failed_rules: dict[int, list[ModelRule]] = {g: list(fit.why) for g, fit in enumerate(fits.values())}
-    for i, failed in judge.why.items():
+    failed_rules: dict[int, list[ModelRule]] = {g: list(fit.failed_rules) for g, fit in enumerate(fits.values())}
+    for i, failed in judge.failed_rules.items():
         failed_rules[int(group_of[i])] += failed
     for g in _too_similar_models(request, layout, group_of, atoms, earlier, rules):
         failed_rules[g].append("differencing")
@@ -358,7 +358,7 @@ def _judged(
     return RegressionCheck(request, rules, tuple(models), missing, reason, path, tuple(earlier))
 
 
-def _cells(request: AskedTable, atoms: AtomTable, groups: list[Key]) -> tuple[CellLayout, NDArray[np.int64]]:
+def _cells(request: TableRequest, atoms: AtomTable, groups: list[Key]) -> tuple[CellLayout, NDArray[np.int64]]:
     """Return the groups and their categories as cells, and the group of each."""
     index_of = {key: g for g, key in enumerate(groups)}
     cells, members, group_of = [], [], []
@@ -376,7 +376,7 @@ def _cells(request: AskedTable, atoms: AtomTable, groups: list[Key]) -> tuple[Ce
 
 
 def _too_similar_models(
-    request: AskedTable,
+    request: TableRequest,
     layout: CellLayout,
     group_of: NDArray[np.int64],
     atoms: AtomTable,
@@ -392,7 +392,7 @@ def _too_similar_models(
     first = layout.members[:n]  # the groups themselves come first
     size: Floats = np.asarray(first @ weights)
     for release in earlier:
-        if release.asked.value == request.value and release.asked.on:
+        if release.request.value == request.value and release.request.on:
             members, figures, _ = released_before(release, atoms)
             whole = members[[i for i, published in enumerate(figures) if published]]
             common = (first.multiply(weights[None, :]).tocsr() @ whole.T).toarray()

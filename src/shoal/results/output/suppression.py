@@ -61,7 +61,7 @@ class Insiders:
     rises: Floats  # 0 where somebody is alone, infinite elsewhere
     n_columns: int = 1  # linked columns: the classes of the first are followed by the same of the second, and so on
 
-    def of(self, i: int) -> dict[int, tuple[float, float]]:
+    def knowledge_of(self, i: int) -> dict[int, tuple[float, float]]:
         """Return what the contributor to one class knows, of all columns."""
         n = len(self.falls) // self.n_columns
         return {j: (float(self.falls[j]), float(self.rises[j])) for j in range(i % n, len(self.falls), n)}
@@ -74,7 +74,7 @@ class Attack:
     target: ProtectedTotal
     sign: int
     level: float
-    known: InsideKnowledge = field(default_factory=dict)
+    knowledge: InsideKnowledge = field(default_factory=dict)
 
 
 Evidence = dict[tuple[int, int], Floats]  # by the identity of a target and the direction: a way in which it moves
@@ -140,15 +140,17 @@ class Puzzle:
                 evidence[id(target), INSIDE] = way
                 return
         informed = outside & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
-        everyone = {i: knowledge for at in np.flatnonzero(informed) for i, knowledge in insiders.of(int(at)).items()}
+        everyone = {
+            i: knowledge for at in np.flatnonzero(informed) for i, knowledge in insiders.knowledge_of(int(at)).items()
+        }
         reached, way = intruder.reach(target.classes, 1, level, everyone)
         if reached >= level - slight:
             evidence[id(target), INSIDE] = way
             return
         evidence.pop((id(target), INSIDE), None)
         for i in everyone:
-            if intruder.reach(target.classes, 1, level, insiders.of(i))[0] < level - slight:
-                yield Attack(target, 1, level, insiders.of(i))
+            if intruder.reach(target.classes, 1, level, insiders.knowledge_of(i))[0] < level - slight:
+                yield Attack(target, 1, level, insiders.knowledge_of(i))
                 return
 
     def changes(self, target: ProtectedTotal, cell: int, evidence: Evidence) -> bool:
@@ -309,7 +311,7 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
     n, m = cells.shape
     slack = np.minimum(totals.slack, 1e9 * attack.level)
     highest = np.full(m + 2 * n, np.inf)
-    for i, (fall, rise) in attack.known.items():
+    for i, (fall, rise) in attack.knowledge.items():
         slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(m)
     goal[attack.target.classes] = -attack.sign
@@ -399,7 +401,7 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
     level = attack.level
     slack = totals.slack.copy()
     highest = np.full(len(slack), np.inf)
-    for i, (fall, rise) in attack.known.items():
+    for i, (fall, rise) in attack.knowledge.items():
         slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(len(slack))
     goal[attack.target.classes] = attack.sign

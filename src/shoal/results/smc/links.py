@@ -131,7 +131,7 @@ class Links:
         return runtime
 
     @property
-    def others(self) -> list[int]:
+    def other_numbers(self) -> list[int]:
         """The numbers of the other parties."""
         return [i for i in range(1, len(self.parties.members) + 1) if i != self.number]
 
@@ -145,7 +145,7 @@ class Links:
 
     def missing(self) -> list[int]:
         """Return the parties that are not connected."""
-        return [i for i in self.others if self.link(i) is None]
+        return [i for i in self.other_numbers if self.link(i) is None]
 
     # ── opened and closed ────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,7 +159,7 @@ class Links:
                 server = await loop.create_server(
                     lambda: factory(self, None), *self._listen, ssl=self._server_tls, ssl_handshake_timeout=20
                 )
-            tasks = [asyncio.ensure_future(self._connect(i, factory)) for i in self.others if i > self.number]
+            tasks = [asyncio.ensure_future(self._connect(i, factory)) for i in self.other_numbers if i > self.number]
             ready = self.runtime.parties[self.runtime.pid].protocol
             await self._race(ready, self._not_there)
             return self
@@ -260,7 +260,7 @@ class Links:
         """Close; after an error that all parties will find, wait a moment until each has found it by itself."""
         if self.fault is not None:
             message = json.dumps({"party": self.fault[0], "fault": self.fault[1]}).encode()
-            for number in self.others:
+            for number in self.other_numbers:
                 if self.link(number) is not None:
                     self.link(number).send(_STOPPED, message)
         elif isinstance(error, ShoalError):
@@ -273,7 +273,7 @@ class Links:
     def _drop(self) -> None:
         """Close connections, and leave no share and no key behind in mpyc's caches."""
         self.closing = True
-        for number in self.others:
+        for number in self.other_numbers:
             link = self.link(number)
             if link is not None:
                 link.transport.close()
@@ -287,11 +287,11 @@ class Links:
     async def exchange(self, label: int, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Send the same to every party and return what each has sent."""
         payload = json.dumps(message).encode()
-        for number in self.others:
+        for number in self.other_numbers:
             if self.link(number) is not None:
                 self.link(number).send(label, payload)
         received: dict[int, dict[str, Any]] = {}
-        for number in self.others:
+        for number in self.other_numbers:
             if self.link(number) is not None:
                 received[number] = await self._received(number, label)
         return received
@@ -334,10 +334,14 @@ class Links:
         """Wait for a computation; name the parties that it waits for if it takes too long."""
 
         def late() -> PartyError:
-            slow = [i for i in self.others if any(isinstance(m, asyncio.Future) for m in self.link(i).buffers.values())]
-            self.fault = (slow or self.others)[0], "silent"
+            slow = [
+                i
+                for i in self.other_numbers
+                if any(isinstance(m, asyncio.Future) for m in self.link(i).buffers.values())
+            ]
+            self.fault = (slow or self.other_numbers)[0], "silent"
             return PartyError(
-                f"{self.named(slow or self.others)} did not answer within {self.timeout:g} s; {self.so_far}",
+                f"{self.named(slow or self.other_numbers)} did not answer within {self.timeout:g} s; {self.so_far}",
                 "allow more time",
                 option="--timeout",
             )

@@ -20,7 +20,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, EmptyTableError, MissingValueError
-from shoal.results.smc.plan import MOST_ROWS, SharePlan, short_fraction
+from shoal.results.smc.plan import MAX_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
 
@@ -32,10 +32,12 @@ class LocalRows:
     plan: SharePlan
     values: dict[str, list[Any]]
     counts: list[int]
-    _known: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(default_factory=dict, repr=False)
+    _read_columns: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
-    def of(cls, data: Data | Engine | None, plan: SharePlan) -> LocalRows:
+    def counted(cls, data: Data | Engine | None, plan: SharePlan) -> LocalRows:
         """Count the rows where they are, and keep those that the plan is about.
 
         A table without rows, or none at all, takes part: otherwise the others would learn that it has none.
@@ -59,7 +61,7 @@ class LocalRows:
             if all(as_text(values[name][i]) == wanted for name, wanted in plan.where.items())
         ]
         counts = [counts[i] for i in matching]
-        if sum(counts) * 2 > MOST_ROWS:
+        if sum(counts) * 2 > MAX_ROWS:
             raise DataError(f"{sum(counts)} rows are more than can be shared")
         return cls(plan, {name: [cells[i] for i in matching] for name, cells in values.items()}, counts)
 
@@ -70,9 +72,9 @@ class LocalRows:
 
     def units(self, *names: str) -> tuple[list[tuple[int, ...]], list[int]]:
         """Return the distinct values of some columns in units, and their counts, without missing values."""
-        if names not in self._known:
-            self._known[names] = self._read(names)
-        return self._known[names]
+        if names not in self._read_columns:
+            self._read_columns[names] = self._read(names)
+        return self._read_columns[names]
 
     def _read(self, names: tuple[str, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
         columns = [[self._unit(name, value) for value in self.values[name]] for name in names]
@@ -81,7 +83,7 @@ class LocalRows:
         self._require_present(names, missing)
         complete = [i for i, cells in enumerate(distinct) if None not in cells]
         cells = [tuple(int(number) for number in distinct[i] if number is not None) for i in complete]
-        return self._within(names, cells, [self.counts[i] for i in complete])
+        return self._clamped(names, cells, [self.counts[i] for i in complete])
 
     def _require_present(self, names: tuple[str, ...], missing: int) -> None:
         if missing and not self.plan.skip_missing:
@@ -112,7 +114,7 @@ class LocalRows:
             )
         return int(number)
 
-    def _within(
+    def _clamped(
         self, names: tuple[str, ...], cells: list[tuple[int, ...]], counts: list[int]
     ) -> tuple[list[tuple[int, ...]], list[int]]:
         """Move values out of bounds to the bound under noise, as differential privacy does; refuse them else."""

@@ -140,10 +140,10 @@ class Parties:
         blocks = read.get("party")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise DataError(f"{path}: contains no [[party]]", "join the .party.toml files of all parties in one file")
-        return cls.of(tuple(_party(block, f"{path}: party {i}") for i, block in enumerate(blocks, 1)), str(path))
+        return cls.checked(tuple(_party(block, f"{path}: party {i}") for i, block in enumerate(blocks, 1)), str(path))
 
     @classmethod
-    def of(cls, members: tuple[Party, ...], where: str = "parties") -> Parties:
+    def checked(cls, members: tuple[Party, ...], where: str = "parties") -> Parties:
         """Return the parties if there are enough of them and no two are the same."""
         if len(members) < MIN_PARTIES:
             raise DataError(
@@ -167,7 +167,7 @@ class Parties:
         """Return how a party is called in messages, counted from 1."""
         return f"party {number} ({self.members[number - 1].name})"
 
-    def own(self, number: int, key: str | Path, password: str | None = None) -> Ed25519PrivateKey:
+    def private_key(self, number: int, key: str | Path, password: str | None = None) -> Ed25519PrivateKey:
         """Read the private key of a party, if it belongs to the pinned certificate and that is valid today."""
         if not 1 <= number <= len(self.members):
             raise DataError(f"there is no party {number}; the file lists {len(self.members)}", "count from 1")

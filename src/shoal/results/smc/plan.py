@@ -14,7 +14,7 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.results.smc.noise import PolyaNoise
 
-MOST_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
+MAX_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
 FINEST = 1000  # noise has at least this many steps per sensitivity, and not many more
 LEAST_ROWS = 10  # that anything exact is opened about, unless the parties agree on another number
 WIDEST = 10**6  # noise of a larger scale, in its steps, would take minutes to draw
@@ -61,7 +61,7 @@ class SharePlan:
     def __post_init__(self) -> None:
         if not self.statistics:
             raise PolicyError("the plan computes nothing", "ask for a mean, a sum, a count, …")
-        if min(self.least, self.at_most, self.rows_per_person) < 1:
+        if min(self.min_rows_opened, self.at_most, self.rows_per_person) < 1:
             raise PolicyError("at_least, at_most and rows_per_person are at least 1")
         for name, decimals in self.decimals.items():
             if not 0 <= decimals <= _DECIMALS:
@@ -102,7 +102,7 @@ class SharePlan:
                 "noise is added to counts, sums, means, variances, histograms and intersection sizes only",
                 "run the other statistics without noise, or leave them out",
             )
-        if self.least > 1:
+        if self.min_rows_opened > 1:
             raise PolicyError(
                 "at_least opens an exact bit about the rows, which noise does not cover", "use one of the two"
             )
@@ -121,7 +121,7 @@ class SharePlan:
                 )
 
     @property
-    def least(self) -> int:
+    def min_rows_opened(self) -> int:
         """The fewest rows that anything is opened about."""
         return self.at_least if self.at_least is not None else LEAST_ROWS if self.epsilon is None else 1
 
@@ -161,8 +161,8 @@ class SharePlan:
         lines += [f"coefficients of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
         if self.intersection is not None:
             lines.append(f"number of values of {self.intersection} that all parties have")
-        if self.least > 1:
-            lines.append(f"whether there are at least {self.least} rows")
+        if self.min_rows_opened > 1:
+            lines.append(f"whether there are at least {self.min_rows_opened} rows")
         return tuple(lines)
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.errors import InfeasibleError
 from shoal.results.smc.local import LocalRows
-from shoal.results.smc.plan import MOST_ROWS
+from shoal.results.smc.plan import MAX_ROWS
 
 WIDE = 256  # bits of numbers that are added and multiplied once
 NARROW = 72  # bits of numbers that are compared: 2^31 rows of each of 64 parties, times the fraction of a quantile
@@ -131,7 +131,7 @@ async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) ->
 def _entry_bits(rows: LocalRows, names: tuple[str, ...]) -> int:
     """How many bits a sum of products needs, from the bounds and the most rows there may be."""
     largest = max(max(map(abs, rows.plan.limits(name))) for name in names)
-    return (max(largest, 1) ** 2 * MOST_ROWS).bit_length()
+    return (max(largest, 1) ** 2 * MAX_ROWS).bit_length()
 
 
 def _minors(runtime: Any, matrix: list[list[Any]]) -> list[Any]:

@@ -64,7 +64,7 @@ class SharedResult:
             )
         if self.plan.intersection is not None and self.figures[f"intersection of {self.plan.intersection}"] is None:
             notes.append(
-                f"All parties have at least 1 and fewer than {self.plan.least} identifiers in common. How many was not "
+                f"All parties have at least 1 and fewer than {self.plan.min_rows_opened} identifiers in common. How many was not "
                 "opened, since that would be about single people."
             )
         return notes
@@ -103,9 +103,9 @@ def share(
     """
     load_mpyc()
     all_parties = parties if isinstance(parties, Parties) else Parties.load(parties)
-    private = all_parties.own(party, key, password)
+    private = all_parties.private_key(party, key, password)
     plan.honest(len(all_parties.members))  # raises
-    rows = LocalRows.of(data, plan)
+    rows = LocalRows.counted(data, plan)
     require_fine(rows)
     # Noise is drawn before anybody is connected: how long it takes depends on how large it is.
     private_key = own_figures(rows, len(all_parties.members))
@@ -225,11 +225,11 @@ async def _computed(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Compute everything in the plan; the order is the same at every party."""
     runtime, plan = links.runtime, rows.plan
-    if plan.least > 1:
+    if plan.min_rows_opened > 1:
         identifiers = [] if plan.intersection is None else [len(rows.identifiers)]
-        if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.least):
+        if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.min_rows_opened):
             raise InfeasibleError(
-                f"a figure would be about fewer than {plan.least} rows, or so few without those of parties that may "
+                f"a figure would be about fewer than {plan.min_rows_opened} rows, or so few without those of parties that may "
                 "pool what they see; nothing else was opened",
                 "compute over more rows, leave out columns with missing values, or agree on a smaller number",
                 option="--at-least",
@@ -281,7 +281,7 @@ async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tup
                 del wanted["sum", name]
     opened = dict(zip(wanted, await protocols.opened_to_all(runtime, list(wanted.values())), strict=True))
     if common is not None:
-        size = await intersection.opened_size(runtime, common, 1 if plan.epsilon else plan.least)
+        size = await intersection.opened_size(runtime, common, 1 if plan.epsilon else plan.min_rows_opened)
         if size is not None:
             opened["common", ""] = size
     noise = {}

@@ -33,14 +33,14 @@ class Feature:
     cuts: tuple[float, ...] = ()
     conditions: tuple[str, ...] = ()
     present: str = ""
-    given: str = ""  # of a column that need not have numbers
+    non_null: str = ""  # of a column that need not have numbers
 
     def expression(self, rows: Groupable) -> Any:
         """Return the feature as a column of an Ibis table."""
-        if self.conditions or self.present or self.given:
+        if self.conditions or self.present or self.non_null:
             holds: Any = rows.number(self.present).notnull() if self.present else ibis.literal(True)
-            if self.given:
-                holds = rows.table[self.given].notnull()
+            if self.non_null:
+                holds = rows.table[self.non_null].notnull()
             for condition in self.conditions:
                 holds = holds & _holds(condition, rows)
             return ibis.ifelse(holds, "1", "0")
@@ -64,7 +64,7 @@ class Feature:
     @property
     def source(self) -> str:
         """The one column that it reads."""
-        return self.column or self.present or self.given or _parsed(self.conditions[0])[0]
+        return self.column or self.present or self.non_null or _parsed(self.conditions[0])[0]
 
 
 def _parsed(condition: str) -> tuple[str, str, str]:
@@ -102,7 +102,7 @@ def _number(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class AskedTable:
+class TableRequest:
     """One table of results: groups, and what is shown of each."""
 
     dimensions: tuple[tuple[str, ...], ...]  # columns to group by, each alone or nested from coarse to fine
@@ -115,7 +115,7 @@ class AskedTable:
     few_valued: tuple[str, ...] = ()  # the others whose few values are judged as categories; the data say which
 
     @classmethod
-    def of(
+    def checked(
         cls,
         by: Sequence[str | Sequence[str]],
         bands: Mapping[str, Sequence[float]] | None,
@@ -124,7 +124,7 @@ class AskedTable:
         statistics: Sequence[str],
         on: Sequence[str] = (),
         categories: Sequence[str] = (),
-    ) -> AskedTable:
+    ) -> TableRequest:
         """Check and freeze what a user asks for."""
         dimensions = tuple(
             tuple(part.strip() for part in item.split(">")) if isinstance(item, str) else tuple(item) for item in by
@@ -168,7 +168,7 @@ class AskedTable:
         return bool({"sum", "mean", REGRESSION} & set(self.statistics))
 
     @property
-    def implied(self) -> tuple[AskedTable, ...]:
+    def implied(self) -> tuple[TableRequest, ...]:
         """The tables of sums that can be worked out from it: of a regression, also those of each category."""
         if not self.on:
             return (self,)
@@ -184,7 +184,7 @@ class AskedTable:
             by_column.setdefault(_parsed(condition)[0], []).append(condition)
         conditions_by_column = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
         present = [*([] if self.value is None else [self.value]), *self.on]
-        presence = [Feature(given=name) if name in self.categories else Feature(present=name) for name in present]
+        presence = [Feature(non_null=name) if name in self.categories else Feature(present=name) for name in present]
         return (*conditions_by_column, *presence)
 
     @property
@@ -206,7 +206,7 @@ class AskedTable:
         """How many columns of each dimension a kind of cell is grouped by, from all to none."""
         return product(*(range(len(dimension), -1, -1) for dimension in self.dimensions))
 
-    def kept(self, depth: Sequence[int]) -> list[bool]:
+    def kept_columns(self, depth: Sequence[int]) -> list[bool]:
         """Return which of the columns to group by a kind of cell keeps."""
         return [i < n for dimension, n in zip(self.dimensions, depth, strict=True) for i in range(len(dimension))]
 

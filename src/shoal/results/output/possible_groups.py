@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import MAX_GROUPS, AtomTable
 from shoal.results.output.layout import CellKey, group_numbers, inside
+from shoal.results.output.request import TableRequest
 
 
-def with_possible(atoms: AtomTable, tables: Sequence[AskedTable]) -> AtomTable:
+def with_possible(atoms: AtomTable, tables: Sequence[TableRequest]) -> AtomTable:
     """Add an atom without records for every combination of values that might occur."""
     if not len(atoms.codes):
         return atoms
@@ -45,7 +45,7 @@ def with_possible(atoms: AtomTable, tables: Sequence[AskedTable]) -> AtomTable:
     return atoms.with_empty(codes)
 
 
-def _nested(tables: Sequence[AskedTable]) -> list[set[str]]:
+def _nested(tables: Sequence[TableRequest]) -> list[set[str]]:
     """Return the columns in sets: those that some table nests in each other belong together."""
     column_sets: list[set[str]] = []
     for table in tables:
@@ -68,11 +68,11 @@ class FullGroup:
 
     key: CellKey
     members: NDArray[np.int64]
-    others: NDArray[np.int64]  # the atoms without records
+    empty_atoms: NDArray[np.int64]  # the atoms without records
     whole: CellKey | None  # the larger group, if it is a cell of the same table
 
 
-def full_groups(request: AskedTable, atoms: AtomTable, sensitive: Collection[str]) -> Iterator[FullGroup]:
+def full_groups(request: TableRequest, atoms: AtomTable, sensitive: Collection[str]) -> Iterator[FullGroup]:
     """Yield the groups of a table that have everybody of a group which leaves out a sensitive column.
 
     What is left out is what a dimension adds to its first columns, or a condition together with its column.
@@ -81,7 +81,7 @@ def full_groups(request: AskedTable, atoms: AtomTable, sensitive: Collection[str
     columns = [atoms.features.index(request.feature(name)) for name in request.names]
     about = inside(request, atoms)
     for depth in request.depths:
-        kept_columns = request.kept(depth)
+        kept_columns = request.kept_columns(depth)
         group = _numbered(atoms, columns, kept_columns)
         for fewer, dropped in _left_out(request, kept_columns, nested, sensitive):
             larger = _numbered(atoms, columns, fewer)
@@ -103,7 +103,7 @@ def full_groups(request: AskedTable, atoms: AtomTable, sensitive: Collection[str
 
 
 def _left_out(
-    request: AskedTable, kept_columns: Sequence[bool], nested: Sequence[set[str]], sensitive: Collection[str]
+    request: TableRequest, kept_columns: Sequence[bool], nested: Sequence[set[str]], sensitive: Collection[str]
 ) -> Iterator[tuple[list[bool], set[str]]]:
     """Yield what larger groups are grouped by, and the columns whose conditions they leave out."""
     start = 0
