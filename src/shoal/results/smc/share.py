@@ -64,8 +64,8 @@ class SharedResult:
             )
         if self.plan.intersection is not None and self.figures[f"intersection of {self.plan.intersection}"] is None:
             notes.append(
-                f"All parties have at least 1 and fewer than {self.plan.min_rows_opened} identifiers in common. How many was not "
-                "opened, since that would be about single people."
+                f"All parties have at least 1 and fewer than {self.plan.min_rows_opened} identifiers in common. "
+                "How many was not opened, since that would be about single people."
             )
         return notes
 
@@ -229,8 +229,8 @@ async def _computed(
         identifiers = [] if plan.intersection is None else [len(rows.identifiers)]
         if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.min_rows_opened):
             raise InfeasibleError(
-                f"a figure would be about fewer than {plan.min_rows_opened} rows, or so few without those of parties that may "
-                "pool what they see; nothing else was opened",
+                f"a figure would be about fewer than {plan.min_rows_opened} rows, or so few without those of parties "
+                "that may pool what they see; nothing else was opened",
                 "compute over more rows, leave out columns with missing values, or agree on a smaller number",
                 option="--at-least",
             )
