@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import CiphertextError, DataError, PolicyError
 
 MAGIC = b"shoal homomorphic encryption 1\n"
@@ -23,9 +23,9 @@ def write_container(
 ) -> Path:
     """Write a file completely or not at all."""
     target = Path(path)
-    header_bytes = json.dumps({**header, "sizes": [len(part) for part in parts]}, sort_keys=True, ensure_ascii=False)
-    content = b"".join([MAGIC, header_bytes.encode(), b"\n", *parts])
-    whole_files.write_bytes(target, content + hashlib.sha256(content).digest(), force=force, private=private)
+    header_text = json.dumps({**header, "sizes": [len(part) for part in parts]}, sort_keys=True, ensure_ascii=False)
+    content = b"".join([MAGIC, header_text.encode(), b"\n", *parts])
+    atomic_files.write_bytes(target, content + hashlib.sha256(content).digest(), force=force, private=private)
     return target
 
 

@@ -1,0 +1,91 @@
+"""The kernel of ``local`` that preserves verdicts: records of one kind are exchanged between classes.
+
+Both classes have as many records of each kind as before, so the verdicts on sensitive columns do not change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.compiled.jit import compiled, compiled_within
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import (
+    APART,
+    NOBODY,
+    Atoms,
+    BoxCodes,
+    Boxes,
+    Ints,
+    LinkedClasses,
+    attach,
+    detach,
+    random,
+    rebox,
+    widen,
+    wider,
+)
+
+CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
+
+
+@compiled_within
+def _replaced(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, gone: Int, came: Int, most: float
+) -> float:
+    """Return the cost per record of class c with one atom replaced; at least ``most`` if it reaches that."""
+    widen(of, box, 0, atoms.tuple_of[came], True)
+    a = classes.first[c]
+    while a >= 0:
+        if a != gone:
+            widen(of, box, 0, atoms.tuple_of[a], False)
+        a = classes.after[a]
+    return wider(of, box, 0, atoms.tuple_of[came], most)
+
+
+@compiled
+def exchange(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
+) -> int:
+    """Exchange a record of a class for a nearby record of the same kind in another class, ``n_steps`` times.
+
+    ``alike`` is each atom's kind. Exchanges that cost more are accepted with a probability that grows with the
+    temperature. Returns the number of exchanges.
+    """
+    state = np.array([seed], np.uint64)
+    tuple_of, weights, starts, members, near, _floors, _kinds = atoms
+    class_of, n_records, cost = classes.class_of, classes.n_records, classes.cost
+    box = np.empty((1, of.codes.shape[1]), np.uint32)
+    n = 0
+    for _ in range(n_steps):
+        mine = int(random(state) * tuple_of.shape[0])
+        u = near[tuple_of[mine], int(random(state) * near.shape[1])]
+        if u < 0:
+            continue
+        other = members[starts[u] + int(random(state) * (starts[u + 1] - starts[u]))]
+        c, d = class_of[mine], class_of[other]
+        if c == d or c <= APART or d <= APART or classes.side[c] != side or classes.side[d] != side:
+            continue
+        if classes.n_atoms[c] > CROWDED or classes.n_atoms[d] > CROWDED:
+            continue
+        now = n_records[c] * cost[c] + n_records[d] * cost[d]
+        least = now + max(-1e-9, -temperature * np.log(1 - random(state)))
+        best = NOBODY
+        a = classes.first[c]
+        while a >= 0:
+            if alike[a] == alike[other] and a != mine and weights[a] == weights[other] and tuple_of[a] != u:
+                here = n_records[c] * _replaced(of, atoms, classes, box, c, a, other, least / n_records[c])
+                if here < least:
+                    most = (least - here) / n_records[d]
+                    total = here + n_records[d] * _replaced(of, atoms, classes, box, d, other, a, most)
+                    if total < least:
+                        best, least = a, total
+            a = classes.after[a]
+        if best >= 0:
+            detach(atoms, classes, best)
+            detach(atoms, classes, other)
+            attach(atoms, classes, best, d)
+            attach(atoms, classes, other, c)
+            rebox(of, atoms, classes, c)
+            rebox(of, atoms, classes, d)
+            n += 1
+    return n
