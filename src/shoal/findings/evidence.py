@@ -66,18 +66,22 @@ class Evidence:
         return repeated(self.known, self.policy)
 
     @cached_property
+    def _known_person(self) -> str | None:
+        """The column that identifies people, declared or recognised, whether the release has it or not."""
+        declared = self.policy.release.entity
+        return declared if declared is not None or self.repeating is None else self.repeating[0]
+
+    @cached_property
     def _countable(self) -> tuple[Countable, str | None]:
-        """The released rows, and the column in them that identifies people, declared or recognised."""
-        person = self.policy.release.entity
-        if person is None and self.repeating is not None:
-            person = self.repeating[0]
+        """The released rows, and the column in them that identifies people."""
+        person = self._known_person
         rows = self.published if self.joined is None else self.joined(person)
         return rows, person if person in rows.columns else None
 
     @property
     def person(self) -> str | None:
         """The column by which persons are counted; None if only records can be counted."""
-        return self._countable[1]
+        return None if self._known_person is None else self._countable[1]
 
     @property
     def unit(self) -> str:
@@ -91,11 +95,11 @@ class Evidence:
 
     def small_classes(self, names: Sequence[str]) -> SmallClasses:
         """Count the persons who share the values of some released columns with fewer than k."""
-        rows, person = self._countable
+        person = self.person
         needed = {*names, *([] if person is None else [person])}
         if self.counted is not None and needed <= set(self.counted.columns):
-            return self.counted.small_classes(names, person, self.k)
-        return rows.small_classes(names, person, self.k)
+            return self.counted.small_classes(names, person, self.k)  # without making a query of the rows
+        return self._countable[0].small_classes(names, person, self.k)
 
     @cached_property
     def linkable(self) -> list[str]:
