@@ -59,11 +59,11 @@ def with_few_valued(rows: Groupable, request: TableRequest) -> TableRequest:
     table = rows_about(rows, request, {f"x{j}": rows.number(name) for j, name in enumerate(numeric)})
     counted = {f"x{j}": table[f"x{j}"].nunique() for j in range(len(numeric))}
     counts = rows.fetch(table.agg(records=table.count(), **counted)).to_pylist()[0]
-    few_valued = [name for j, name in enumerate(numeric) if few_distinct(int(counts[f"x{j}"]), int(counts["records"]))]
+    few_valued = [name for j, name in enumerate(numeric) if shares_few_values(int(counts[f"x{j}"]), int(counts["records"]))]
     return replace(request, few_valued=tuple(few_valued))
 
 
-def few_distinct(n_values: int, n_records: int) -> bool:
+def shares_few_values(n_values: int, n_records: int) -> bool:
     """Return whether a column has few values, which records share."""
     return n_values <= FEW_VALUES and 2 * n_values <= n_records
 
@@ -75,7 +75,7 @@ def rare_value(values: Floats, person: NDArray[np.int64], rules: OutputRules) ->
     True
     """
     distinct, value_of_record = np.unique(values, return_inverse=True)
-    if not few_distinct(len(distinct), len(values)):
+    if not shares_few_values(len(distinct), len(values)):
         return False
     pairs = np.unique(np.column_stack([value_of_record, person]), axis=0)
     return any(rules.count_fails(int(n)) for n in np.bincount(pairs[:, 0]))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.few_values import few_distinct, rare_value
+from shoal.results.output.few_values import shares_few_values, rare_value
 from shoal.results.output.fitting import Fit, fitted
 from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
@@ -54,7 +54,7 @@ def models_of(
             if f"x{j}" in numbers:
                 numbers_here = columns[f"x{j}"][at]
                 # Few values only in this group are no categories of the ledger, so such a model cannot be judged.
-                unjudged = name not in request.few_valued and few_distinct(len(np.unique(numbers_here)), len(at))
+                unjudged = name not in request.few_valued and shares_few_values(len(np.unique(numbers_here)), len(at))
                 rare_category |= unjudged or rare_value(numbers_here, person, rules)
                 terms.append(name)
                 design.append(numbers_here)
