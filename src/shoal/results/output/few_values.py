@@ -59,7 +59,9 @@ def with_few_valued(rows: Groupable, request: TableRequest) -> TableRequest:
     table = rows_about(rows, request, {f"x{j}": rows.number(name) for j, name in enumerate(numeric)})
     counted = {f"x{j}": table[f"x{j}"].nunique() for j in range(len(numeric))}
     counts = rows.fetch(table.agg(records=table.count(), **counted)).to_pylist()[0]
-    few_valued = [name for j, name in enumerate(numeric) if shares_few_values(int(counts[f"x{j}"]), int(counts["records"]))]
+    few_valued = [
+        name for j, name in enumerate(numeric) if shares_few_values(int(counts[f"x{j}"]), int(counts["records"]))
+    ]
     return replace(request, few_valued=tuple(few_valued))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.few_values import shares_few_values, rare_value
+from shoal.results.output.few_values import rare_value, shares_few_values
 from shoal.results.output.fitting import Fit, fitted
 from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
