@@ -17,7 +17,7 @@ from shoal.findings.published_bytes import beside_the_table, stored_cells
 from shoal.findings.recognised_values import identifying_values
 from shoal.findings.released_labels import labels_give_back
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
-from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
+from shoal.findings.sensitive_columns import guessed_values, near_numbers, spelling, unprotected
 from shoal.findings.singled_out import answers_single_out, singled_out, unique_plain, unique_sensitive
 from shoal.findings.two_digit_years import two_digit_years
 from shoal.models.finding import Finding, Publication, Severity, headline, publication
@@ -50,6 +50,7 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     attack_succeeds,
     labels_give_back,
     unprotected,
+    guessed_values,
     unique_sensitive,
     answers_single_out,
     reveals_sensitive,

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from shoal.attacks.risk import TOLERANCES, Attacks, percent_words
-from shoal.findings.evidence import Evidence, required_size
+from shoal.attacks.risk import Attacks, percent_words
+from shoal.attacks.tolerances import tolerances
+from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding, ordered
 from shoal.models.finding import Finding
+from shoal.models.shares import LimitedGain
 from shoal.policy import Policy
 
 REMEDIES = {
@@ -24,15 +26,19 @@ def attack_succeeds(evidence: Evidence) -> Iterator[Finding]:
 def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
     """Return a finding for each criterion that an attack shows to be violated.
 
-    Who requires k persons in every class tolerates that one of k is linked to the right one. Whoever limits an attack
-    to more than the tolerance has decided on that figure, and should know what it means.
+    A policy that limits an attack, or the gain of bets on a column, to more than the tolerance has decided on that
+    figure: its publisher should know what it means.
     """
     limited = {limit.question for limit in policy.limits}
-    linked = max(TOLERANCES["linkability"], 1 / required_size(policy))
-    for answer in attacks.answers({"linkability": linked}):
+    gains = [model for model in policy.models if isinstance(model, LimitedGain)]
+    for answer in attacks.answers(tolerances(policy)):
         if answer.possible and answer.risk is not None:
             column = answer.risk.column
             of = "" if column is None else f" of {column!r}"
+            allowed = answer.question in limited or (
+                answer.question == "inference"
+                and any(model.column in (None, column) and answer.risk.above <= model.gain for model in gains)
+            )
             two_digits = float(f"{answer.risk.above:.2g}")  # of people of the original: more would tell about them
             yield finding(
                 "attack-succeeds",
@@ -41,11 +47,17 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
                 REMEDIES[answer.question],
                 [] if column is None else [column],
                 round(answer.risk.successes),
-                "decide" if answer.question in limited else "stop",
+                "decide" if allowed else "stop",
             )
 
 
 def with_attacks(findings: Sequence[Finding], attacks: Attacks, policy: Policy) -> tuple[Finding, ...]:
-    """Return findings with those of attacks that were run later, in place of earlier ones."""
-    others = (each for each in findings if each.kind != "attack-succeeds")
-    return ordered([*others, *attack_findings(attacks, policy)])
+    """Return findings with those of attacks that were run later.
+
+    They replace earlier ones, and the guesses that were counted without attacks where an attack succeeds on the same
+    column. Attacks on a sample that decide nothing take back no count of all people.
+    """
+    made = tuple(attack_findings(attacks, policy))
+    attacked = {column for finding in made for column in finding.columns}
+    others = [each for each in findings if each.kind != "attack-succeeds"]
+    return ordered([*(e for e in others if e.kind != "guessed-values" or not attacked & {*e.columns}), *made])

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "attack-succeeds": ("stop", "decide"),
     "labels-give-back": ("stop", "decide"),
     "unprotected": ("stop", "decide"),
+    "guessed-values": ("decide",),
     "unique-sensitive": ("stop", "decide"),
     "answers-single-out": ("decide",),
     "reveals-sensitive": ("decide",),
