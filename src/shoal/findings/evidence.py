@@ -14,7 +14,7 @@ from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.formats.unread_content import Beside, beside_of
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import tallied_release
+from shoal.engines.opening import rows_of, tallied_release
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
@@ -204,8 +204,9 @@ def of_release(
 
 def _labels(rows: Rows | Query, recoding: Recoding, table: FrequencyTable) -> LabelEvidence:
     """Return the released tuples, and the hierarchies with the records of each leaf."""
-    tally = tallied_release(rows) if isinstance(rows, Query) else LocalEngine(rows.table)
-    assert tally is not None
+    tally = rows_of(rows.table) if isinstance(rows, Rows) else tallied_release(rows)
+    if tally is None:
+        raise TypeError("rows that an engine counted have a tally")
     hierarchies = {hierarchy.column: hierarchy for hierarchy in recoding.hierarchies}
     return tally, hierarchies, dict(zip(table.columns, table.leaf_counts, strict=True))
 
