@@ -59,7 +59,8 @@ class MeasuredLimit(BaseModel):
             return Verdict(self.asked, "fails", self.figure, found.value, 0, 0)
         missing = missing or attacks.untold(self.question, self.max)
         if not missing and not found.most <= self.max + TOLERANCE:
-            missing = "what the attacks could not determine is decisive" if attacks.risks else "no attack was run"
+            known = f"the attack reaches between {found.least:.3g} and {found.most:.3g}, which includes the limit"
+            missing = "no attack was run" if math.isnan(found.value) else known
         return Verdict(self.asked, "unknown" if missing else "holds", self.figure, found.value, 0, 0, missing)
 
     @property
