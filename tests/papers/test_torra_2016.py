@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.results.integral.recurrence import IntegralResult
 
 SALARIES = [1000, 1100, 1200, 1300, 1400, 1250, 1150]
 RICH = 90_000
@@ -70,7 +71,7 @@ def test_a_change_by_an_ordinary_patient_is_not_detected_and_one_by_the_rich_is(
 AGES = [21, 25, 28, 33, 36, 52, 55, 58, 61]
 
 
-def tree_of_illness(ill: list[str]) -> shoal.IntegralResult:
+def tree_of_illness(ill: list[str]) -> IntegralResult:
     people = pa.table({"age": AGES, "ill": ill})
     (found,) = shoal.integral_privacy(people, "tree", "ill", on=["age"], step=10, depth=1, k=50, max_share=1.0)
     assert found.exhaustive
