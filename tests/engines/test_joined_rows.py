@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines import connect, joined_rows, repeated
+from shoal.engines import connect, joined_rows, run_length_rows
 from shoal.engines.backends import duckdb_files
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.coded_rows import CodedColumn
-from shoal.engines.files import formats
+from shoal.engines.formats import table_files
 
 N = 30_000
 ODD = ["=1+1", "'", 'a"b', "a,b", "a\nb", "é", "e\u0301", "", "\x1f", "NULL", " ", None]
@@ -65,9 +65,9 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[joined_rows.JoinedRows]:
     found: list[joined_rows.JoinedRows] = []
     inner = duckdb_files.write_in_order
 
-    def write(place, rows, *given):
+    def write(backend, rows, *given):
         found.append(rows)
-        return inner(place, rows, *given)
+        return inner(backend, rows, *given)
 
     monkeypatch.setattr("shoal.engines.backends.duckdb.write_in_order", write)
     return found
@@ -107,8 +107,8 @@ def test_a_csv_file_is_joined_in_the_same_way(tmp_path: Path, joined: list) -> N
 
 
 def test_several_row_groups_and_a_folder(tmp_path: Path, joined: list, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "ROW_GROUP", 7_000)
-    monkeypatch.setattr(formats.row_groups, "__defaults__", (7_000,))
+    monkeypatch.setattr(table_files, "ROW_GROUP", 7_000)
+    monkeypatch.setattr(table_files.row_groups, "__defaults__", (7_000,))
     monkeypatch.setattr(joined_rows, "PIECE", 3_000)
     pq.write_table(many(), source := tmp_path / "people.parquet")
     policy = asked("town", "odd")
@@ -163,12 +163,12 @@ def test_texts_are_written_although_most_rows_were_not_fetched_yet(
     def decoded(self, rows, coded):
         if coded and not refused:
             refused.append(len(rows))
-            raise repeated.WrittenDifferentlyError
+            raise run_length_rows.WrittenDifferentlyError
         return inner(self, rows, coded)
 
     monkeypatch.setattr(joined_rows.JoinedRows, "_decoded", decoded)
     there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet")
-    assert refused == [formats.ROW_GROUP]
+    assert refused == [table_files.ROW_GROUP]
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
 
 
@@ -218,14 +218,14 @@ def test_codes_are_tried_if_rare_values_take_no_further_bit(counts: list, alike:
     column = CodedColumn(values, np.arange(1, len(counts) + 1, dtype=np.int32))
     rows = joined_rows.JoinedRows(None, "", "n", pa.schema([]), {"town": column}, np.array(counts))
     assert rows._is_surely_written_alike("town") == alike
-    assert repeated.PAGE == 20_000
+    assert run_length_rows.PAGE == 20_000
 
 
 def test_rows_that_repeat_are_fewer_draws() -> None:
     drawn = joined_rows._drawn_in_a_page
-    assert drawn(np.arange(50_000)) == repeated.PAGE
-    assert drawn(np.repeat(np.arange(500), 100)) == repeated.PAGE / 100
-    assert drawn(np.repeat(np.arange(10), 4)) == repeated.PAGE / 4
+    assert drawn(np.arange(50_000)) == run_length_rows.PAGE
+    assert drawn(np.repeat(np.arange(500), 100)) == run_length_rows.PAGE / 100
+    assert drawn(np.repeat(np.arange(10), 4)) == run_length_rows.PAGE / 4
 
 
 def test_nulls_and_numbers_are_not_written_as_codes() -> None:

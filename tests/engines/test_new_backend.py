@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 from shoal.engines import backends
-from shoal.engines.backends.base import IbisPlace
+from shoal.engines.backends.base import Backend
 from shoal.engines.opening import opened
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError
@@ -25,7 +25,7 @@ LARGEST = 150  # lines of a backend
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
-class SQLite(IbisPlace):
+class SQLite(Backend):
     """Tables of a file, without a server."""
 
     name = "SQLite"
@@ -39,18 +39,18 @@ class SQLite(IbisPlace):
         """Row by row, as Ibis cannot give Arrow tables to SQLite."""
         name = f"shoal_{secrets.token_hex(8)}"
         with self.failing("take the mapping"):
-            insert(self.backend.con, f"TEMP TABLE {name}", name, table)
-            return self.backend.table(name)
+            insert(self.ibis.con, f"TEMP TABLE {name}", name, table)
+            return self.ibis.table(name)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
         """Ibis ends a transaction of SQLite with each question that it asks: what was made is dropped instead."""
         before = set(self.tables(None))
         try:
-            yield self.backend.con.execute
+            yield self.ibis.con.execute
         except BaseException:
             for name in set(self.tables(None)) - before:
-                self.backend.con.execute(f"DROP TABLE {quoted(name)}")
+                self.ibis.con.execute(f"DROP TABLE {quoted(name)}")
             raise
 
 
@@ -102,7 +102,7 @@ def test_a_database_that_shoal_never_saw_makes_the_release_of_memory(tmp_path: P
     engine = opened(loaded(tmp_path), table="people")
     there, here = shoal.anonymize(engine, policy(algorithm)), shoal.anonymize(people(), policy(algorithm))
     there.save("table:released")
-    written = engine.place.backend.table("released").to_pyarrow()
+    written = engine.backend.ibis.table("released").to_pyarrow()
     assert sorted(map(repr, written.to_pylist())) == sorted(map(repr, here.rows.table.to_pylist()))
     assert there.verdicts.same(here.verdicts)
     with pytest.raises(OutputError, match="exists"):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.commands import app
 from shoal.engines import connect, scratch
-from shoal.engines.files import formats, sql_files
+from shoal.engines.formats import sql_files, table_files
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import opened
 from shoal.errors import DataError
@@ -33,7 +33,7 @@ k = 2
 def reading(path: Path, engine: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The rows of a file in an order of their own, and what is noted."""
     rows = opened(str(path), engine=engine)
-    table = rows.table if isinstance(rows, LocalEngine) else rows.place.fetch(rows.expression)
+    table = rows.table if isinstance(rows, LocalEngine) else rows.backend.fetch(rows.expression)
     return sorted(table.to_pylist(), key=repr), rows.notes
 
 
@@ -210,8 +210,8 @@ def test_the_second_count_reads_the_same_records(tmp_path: Path) -> None:
     table = pa.table({"zip": ["1", None, "", ' "x"', "a\r\nb"], "disease": ["", None, "x", '"', "y"]})
     for rows in (table, table.select(["zip"])):
         path = tmp_path / f"{rows.num_columns}.csv"
-        formats.write_table_file(rows, path, verify=lambda _: None)
+        table_files.write_table_file(rows, path, verify=lambda _: None)
         found = duckdb.sql(f"FROM {sql_files.sql_source(path, None, rows.column_names)}").to_arrow_table()
-        assert formats.read_table_file(path, separator=",").table.to_pylist() == rows.to_pylist()
+        assert table_files.read_table_file(path, separator=",").table.to_pylist() == rows.to_pylist()
         assert reading(path, "duckdb")[0] == sorted(rows.to_pylist(), key=repr)
         assert len(found) == len(rows)

@@ -13,8 +13,8 @@ import shoal
 from benches import Bench
 from contract import TASKS
 from shoal.engines import connect, memory
+from shoal.engines.backends.connection_errors import safe_uri
 from shoal.engines.backends.duckdb_results import in_pieces
-from shoal.engines.backends.reaching import safe_uri
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
 TASK = TASKS["k and distinct values"]
@@ -62,7 +62,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("shoal.engines.files.folders.FILE_ROWS", 25)
+    monkeypatch.setattr("shoal.engines.formats.folders.FILE_ROWS", 25)
     monkeypatch.setattr("shoal.engines.backends.duckdb_results.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")
@@ -387,7 +387,7 @@ def test_no_room_to_spill_is_told(tmp_path) -> None:
     people = pa.table({"q0": [f"{i:020}" for i in range(n)], "q1": [f"{i * 7:020}" for i in range(n)]})
     pq.write_table(people, tmp_path / "people.parquet")
     engine = connect.from_files(tmp_path / "people.parquet", memory="20MB")
-    engine.place.backend.con.execute("SET max_temp_directory_size = '1MB'")
+    engine.backend.ibis.con.execute("SET max_temp_directory_size = '1MB'")
     columns = {name: {"role": "quasi", "hierarchy": {"mask": "right"}} for name in people.column_names}
     asked = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
     with pytest.raises(DataError, match=r"OutOfMemoryException.*\n.*limit of memory"):
@@ -403,7 +403,7 @@ def test_what_is_held_here_is_taken_off_the_memory(tmp_path, monkeypatch) -> Non
         release = shoal.anonymize(engine, ASKED)
         short.append(any("more than 10.0 GB of memory" in note.fact for note in release.findings))
         release.save(tmp_path / "out.parquet", force=True)
-        limits.append(engine.place.backend.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        limits.append(engine.backend.ibis.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
     assert [memory.parse_size(limit) / 10**9 for limit in limits] == pytest.approx([8.52, 5.89, 1.25], abs=0.1)
     assert short == [False, False, True]
     with pytest.raises(DataError, match="not a size"):

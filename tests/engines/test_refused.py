@@ -14,7 +14,7 @@ from contract import TASKS
 from shoal.cli.commands import app
 from shoal.engines import connect
 from shoal.engines.backends.base import schema_and_name
-from shoal.engines.backends.reaching import failure, safe_uri
+from shoal.engines.backends.connection_errors import failure, safe_uri
 from shoal.errors import OutputError
 
 TASK = TASKS["k and distinct values"]
@@ -200,7 +200,7 @@ def test_what_duckdb_refuses(policy: Path, tmp_path: Path) -> None:
     assert "could not write" in refused(*anonymize, "a_view", "-o", "table:people")
     assert "has no table" in refused(*anonymize, "nobody", "-o", "table:out")
     people = connect.connected(uri, table="people")
-    assert set(people.place.tables(None)) == {"people", "a_view"}
+    assert set(people.backend.tables(None)) == {"people", "a_view"}
     assert people.expression.count().to_pyarrow().as_py() == len(PEOPLE)
     (tmp_path / "no.db").write_text("no database")
     assert "is it a DuckDB database" in refused("check", f"duckdb://{tmp_path / 'no.db'}", "--table", "x", "-p", policy)

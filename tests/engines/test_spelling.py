@@ -53,7 +53,7 @@ def test_every_engine_reads_cells_as_memory_does(bench: Bench) -> None:
         spellings = {"text": spelling, "n": Spelling(("999", "x"))}
         expected = read_table(table, spellings)
         found = there.spelled(spellings)
-        rows = sorted(found.place.fetch(found.expression).to_pylist(), key=lambda each: each["row"])
+        rows = sorted(found.backend.fetch(found.expression).to_pylist(), key=lambda each: each["row"])
         assert rows == expected.to_pylist(), spelling
 
 

@@ -27,8 +27,8 @@ from typing import Any
 import duckdb
 
 from shoal.engines import connect, scratch
-from shoal.engines.files import formats, formulas
-from shoal.engines.files.layout import INDEX, NAME_LINES, decompressed_chunks, layout_of
+from shoal.engines.formats import formulas, table_files
+from shoal.engines.formats.layout import INDEX, NAME_LINES, decompressed_chunks, layout_of
 from shoal.engines.local_columns import require_names_apart
 from shoal.errors import DataError
 
@@ -152,7 +152,7 @@ def _huge(draw: random.Random) -> str:
 def in_memory(path: Path, made: Case) -> Outcome:
     """By Arrow."""
     try:
-        found = formats.read_table_file(path, separator=made.separator, encoding=made.encoding)
+        found = table_files.read_table_file(path, separator=made.separator, encoding=made.encoding)
         table, more = formulas.unescaped(found.table)
         require_names_apart(table.column_names)
     except DataError as error:
@@ -163,7 +163,7 @@ def in_memory(path: Path, made: Case) -> Outcome:
 
 def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
     """By DuckDB."""
-    formats.BUFFER = made.buffer
+    table_files.BUFFER = made.buffer
     try:
         found = layout_of(
             partial(decompressed_chunks, path), path.name, separator=made.separator, encoding=made.encoding
@@ -176,7 +176,7 @@ def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
     except DataError as error:
         return Outcome(refused=str(error))
     finally:
-        formats.BUFFER = 2**25
+        table_files.BUFFER = 2**25
         for copy in Path(scratch.spilling()["temp_directory"]).glob("*.csv"):
             copy.unlink()
 
@@ -252,7 +252,7 @@ def compare(seed: int, folder: Path, connection: Any) -> str:
         expected = by_python(made)
         found = None
         if not left.refused:
-            plain = formats.read_table_file(path, separator=made.separator, encoding=made.encoding).table
+            plain = table_files.read_table_file(path, separator=made.separator, encoding=made.encoding).table
             body = zip(*(column.to_pylist() for column in plain.columns), strict=True)
             found = [tuple(plain.column_names), *(tuple(cell or "" for cell in row) for row in body)]
         if found != expected:

@@ -7,7 +7,7 @@ import pytest
 import shoal
 from contract import TASKS, may_decline
 from shoal.attacks.background import exclusion, relative
-from shoal.attacks.candidates import secret, sight
+from shoal.attacks.candidates import candidate_view, secret_of
 from shoal.attacks.complementary import complementary_release
 from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
@@ -148,8 +148,8 @@ def test_every_attack_finds_what_listing_all_pairs_finds():
         owner = random.permutation(max(len(people["w"]), len(records["w"])))[: len(people["w"])]
         owner = np.where(owner < len(records["w"]), owner, -1)
         mine, theirs = pa.table(people), pa.table(records)
-        seen = sight(mine, theirs, ["w", "x"], owner=owner)
-        found = secret(seen, "s", theirs, mine)
+        seen = candidate_view(mine, theirs, ["w", "x"], owner=owner)
+        found = secret_of(seen, "s", theirs, mine)
         for i in range(len(people["w"])):
             fits = np.flatnonzero(seen.fit(np.full(len(records["w"]), i), np.arange(len(records["w"]))))
             assert list(fits) == fitting(people, records, i)
@@ -206,7 +206,8 @@ def test_two_releases_intersected_by_hand():
         _, two = case(random)
         two["s"][0] = people["s"][0]
         mine = pa.table(people)
-        first, second = (secret(sight(mine, pa.table(r), ["w", "x"]), "s", pa.table(r), mine) for r in (one, two))
+        tables = [pa.table(r) for r in (one, two)]
+        first, second = (secret_of(candidate_view(mine, r, ["w", "x"]), "s", r, mine) for r in tables)
         expected = 0
         for i, own in enumerate(people["s"]):
             both = [{r["s"][j] for j in fitting(people, r, i)} for r in (one, two)]
@@ -226,9 +227,9 @@ def test_the_join_finds_the_same_in_small_pieces(monkeypatch):
         "a": [f"{v}-{v + int(w)}" for v, w in zip(random.integers(0, 40, n), random.integers(1, 9, n), strict=True)],
         "b": random.choice([*map(str, range(9)), "*", "{1, 2}"], n),
     })  # fmt: skip
-    whole = sight(people, records, ["a", "b"])
+    whole = candidate_view(people, records, ["a", "b"])
     monkeypatch.setattr("shoal.attacks.join.BLOCK", 7)
-    pieces = sight(people, records, ["b", "a"])
+    pieces = candidate_view(people, records, ["b", "a"])
     assert (whole.candidates[whole.kind_of] == pieces.candidates[pieces.kind_of]).all()
     lows = [tuple(map(int, text.split("-"))) for text in records["a"].to_pylist()]
     for i in range(0, n, 17):
@@ -248,8 +249,8 @@ def test_order_is_a_longest_common_subsequence():
         records = pa.table({"q": ["a"] * int(m), "s": [str(v) for v in random.integers(0, 4, m)]})
         if not set(people["s"].to_pylist()) & set(records["s"].to_pylist()):
             continue
-        seen = sight(people, records, ["q"])
-        found = secret(seen, "s", records, people)
+        seen = candidate_view(people, records, ["q"])
+        found = secret_of(seen, "s", records, people)
         table = np.zeros((m + 1, n + 1), int)
         for i, mine in enumerate(records["s"].to_pylist()):
             for j, theirs in enumerate(people["s"].to_pylist()):

@@ -17,7 +17,7 @@ from examples import examples
 from shoal.cli.commands import app
 from shoal.engines.local import LocalEngine
 from shoal.judge.recount import Reference, recounted
-from shoal.original.owners import whose
+from shoal.original.owners import owners_of
 
 LABELS = {"1": ["1", "1-2", "*"], "2": ["2", "1-2", "*"], "3": ["3", "3-4", "*"], "4": ["4", "3-4", "*"]}
 NAMES = ["who", "a", "ill"]
@@ -72,7 +72,7 @@ def test_bounds_hold_for_every_assignment_and_verdicts_for_all_of_them(made, k):
     after = pd.DataFrame(released, columns=NAMES[1:])
     policy = asked(k)
     engine = LocalEngine.of(before)
-    found = whose(LocalEngine.of(after), engine, policy)
+    found = owners_of(LocalEngine.of(after), engine, policy)
     labels = sorted(set(after["a"]))
     sizes = {label: [len(truth[label]) for truth in truths] for label in labels}
     if found.rows is None:
@@ -168,7 +168,7 @@ def test_who_repeats_in_a_cell_is_counted_once():
     rows = [("x", "1", "f"), ("x", "1", "f"), ("y", "2", "f"), ("z", "3", "g")]
     before = pd.DataFrame(rows, columns=NAMES)
     after = pd.DataFrame([("1-2", "f"), ("1-2", "f"), ("1-2", "f")], columns=NAMES[1:])
-    found = whose(LocalEngine.of(after), LocalEngine.of(before), asked(2))
+    found = owners_of(LocalEngine.of(after), LocalEngine.of(before), asked(2))
     assert Counter(found.rows.persons.tolist()) == {0: 2, 1: 1}
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines.files import dialects, formats
-from shoal.engines.files.layout import Dialect
+from shoal.engines.formats import dialects, table_files
+from shoal.engines.formats.layout import Dialect
 from shoal.errors import OutputError, VerificationError
 
 ENCODINGS = ("utf-8", "utf-8-sig", "cp1252", "utf-16")
@@ -136,4 +136,6 @@ def test_windows_1252_that_reads_as_utf8_is_not_published(tmp_path):
 
     table = pa.table({"town": ["Ã¤"]})  # these two characters are one of UTF-8
     with pytest.raises(VerificationError, match="read as UTF-8"):
-        formats.write_table_file(table, tmp_path / "safe.csv", dialect=Dialect(",", "cp1252"), verify=lambda path: None)
+        table_files.write_table_file(
+            table, tmp_path / "safe.csv", dialect=Dialect(",", "cp1252"), verify=lambda path: None
+        )

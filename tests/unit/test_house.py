@@ -41,10 +41,10 @@ LATE = {
     "engines/backends/duckdb_direct": "Ibis's backend takes a sixth of a second, and many runs need none of it",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
-    "engines/files/arrow_json": "Feather needs a part of Arrow that few files need",
-    "engines/files/beside": "Parquet loads Arrow's file systems, and only a check of a Parquet file needs it",
-    "engines/files/formats": "Parquet loads Arrow's file systems, which a CSV file does not need",
-    "engines/files/raw_cells": "Parquet loads Arrow's file systems, and only a check of a Parquet file needs it",
+    "engines/formats/arrow_json": "Feather needs a part of Arrow that few files need",
+    "engines/formats/unread_content": "Parquet loads Arrow's file systems, and only a check of a Parquet file needs it",
+    "engines/formats/table_files": "Parquet loads Arrow's file systems, which a CSV file does not need",
+    "engines/formats/raw_cells": "Parquet loads Arrow's file systems, and only a check of a Parquet file needs it",
     "engines/frames": "narwhals and DuckDB's relations are loaded only where such a frame is given",
     "engines/opening": "Ibis takes a second",
     "engines/temporary": "fcntl is not on Windows",
@@ -66,7 +66,7 @@ LATE = {
     "results/smc/share": "cryptography may not be installed",
     "compiled/jit": "fcntl is not on Windows; a small table needs no Numba",
     "utility/classifier": "scikit-learn may not be installed",
-    "verify/checked": "only a comparison with the original needs SciPy",
+    "verify/check": "only a comparison with the original needs SciPy",
     "web/app": "the first screen needs no rules for charts",
     "web/loading": "the first screen stands before the rest of shoal is loaded",
     "web/progress": "the first screen stands before the rest of shoal is loaded",
@@ -231,7 +231,7 @@ UNIT = Path(__file__).resolve().parent
 
 
 def test_unit_tests_lie_where_the_module_lies_that_they_test() -> None:
-    """tests/unit/hierarchies/test_codes.py tests hierarchies/codes.py; what tests several rooms lies in tests/unit itself."""
+    """tests/unit/hierarchies/test_codes.py tests hierarchies/codes.py; of several rooms, none."""
     astray = []
     for path in sorted(UNIT.rglob("test_*.py")):
         folder, name = path.parent.relative_to(UNIT), path.stem.removeprefix("test_")

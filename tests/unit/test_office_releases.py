@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.commands import app
-from shoal.engines.files import office_files
-from shoal.engines.files.formats import check_target, read_table_file
+from shoal.engines.formats import office_files
+from shoal.engines.formats.table_files import check_target, read_table_file
 from shoal.errors import OutputError, VerificationError
 
 N = 120

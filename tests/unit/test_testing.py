@@ -221,7 +221,7 @@ class BoundTooHigh(Discernibility):
 class SmallClassesCost(Discernibility):
     """Charges small classes, so that generalization gains."""
 
-    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+    def kept_sums(self, classes: LossClasses, *, lower_bound: bool = False) -> Floats:
         return np.asarray(100.0 / classes.counts)
 
 

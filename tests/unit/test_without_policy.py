@@ -6,6 +6,7 @@ import pytest
 
 import shoal
 from shoal.errors import PolicyError
+from shoal.models import SensitiveModel
 
 PEOPLE = pd.DataFrame(
     {
@@ -54,7 +55,9 @@ def test_a_policy_is_edited_in_code():
     assert edited.columns["disease"].role == "quasi"
     assert edited.columns["age"].cells == "hierarchy"
     assert edited.columns["age"].hierarchy == policy.columns["age"].hierarchy  # what is not given stays
-    assert edited.require == policy.require
+    assert {model.column for model in policy.require if isinstance(model, SensitiveModel)} == {"disease"}
+    assert edited.require == tuple(model for model in policy.require if not isinstance(model, SensitiveModel))
+    assert policy.with_columns(age={"cells": "hierarchy"}).require == policy.require
     assert policy.columns["disease"].role == "sensitive"
     with pytest.raises(PolicyError, match="ward"):
         policy.with_columns(ward="nonsense")

@@ -99,7 +99,7 @@ def test_a_killed_server_leaves_an_upload_only_until_the_next_start(tmp_path: Pa
             assert first.get("/").status == 200
 
 
-SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.files.whole_files", "publish")
+SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.formats.atomic_files", "publish")
 
 
 @pytest.mark.parametrize(

@@ -224,12 +224,12 @@ def _entry(
             problem = Problem.of(counted.table, policy, population=population, progress=progress)
             recoding = with_hidden_results(engine, counted, SEARCHES[name](problem), policy)
         except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
-            return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
+            return Entry(name, _outcome(error), error.message), None
         seconds = time.perf_counter() - begin
     try:
         require_answer(engine, counted, problem, recoding, policy, population)
     except (VerificationError, CannotTellError) as error:
-        return Entry(name, _OUTCOMES[type(error)], error_reason(error)), None
+        return Entry(name, _outcome(error), error_reason(error)), None
     released_classes = released(problem, recoding)
     entry = Entry(
         name,
@@ -253,6 +253,10 @@ _OUTCOMES: dict[type[Exception], EntryOutcome] = {
     VerificationError: "refused",
     CannotTellError: "cannot be told",
 }
+
+
+def _outcome(error: Exception) -> EntryOutcome:
+    return next((outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind)), "declined")
 
 
 @contextmanager

@@ -193,7 +193,7 @@ def solve(
             recoding = with_hidden_results(start.engine, start.counted, recoding, posed)
             require_answer(start.engine, start.counted, problem, recoding, posed, population)
         except tuple(_STATES) as error:
-            state = _STATES[type(error)]
+            state = next(state for kind, state in _STATES.items() if isinstance(error, kind))
             settled = state in ("infeasible", "refused")
             points.append(Point(combination, False if settled else None, state=state, reason=error_reason(error)))
             if on_point is not None:

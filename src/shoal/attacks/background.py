@@ -17,79 +17,79 @@ from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
-WITHOUT = "the same targets, without this knowledge"
+LESS_KNOWLEDGE = "the same targets, without this knowledge"
 
 
 def exclusion(
-    found: Secret, outside: Secret | None = None, *, excludes: int = 1, excluded: Collection[str] = ()
+    secret: Secret, outside: Secret | None = None, *, excludes: int = 1, excluded: Collection[str] = ()
 ) -> Risk:
     """Measure how many people's values become certain once other values are ruled out.
 
     ``excluded`` lists values that the intruder rules out for everybody who does not have them; without it, any
     ``excludes`` wrong values that serve best.
     """
-    what = "some values" if excluded else "one value" if excludes == 1 else f"{excludes} values"
+    ruled_out = "some values" if excluded else "one value" if excludes == 1 else f"{excludes} values"
 
     def excluding(people: Secret) -> dict[str, Scored]:
-        chosen = {choice.name: people.by(choice) for choice in people.sight.choices}
-        return {name: _excluding(one, excludes, excluded) for name, one in chosen.items()}
+        chosen = {choice.name: people.by(choice) for choice in people.view.choices}
+        return {name: _excluding(person_view, excludes, excluded) for name, person_view in chosen.items()}
 
-    bound = 0.0 if not excluded and found.diversity > excludes + 1 else None
+    bound = 0.0 if not excluded and secret.diversity > excludes + 1 else None
     return risk(
         "exclusion",
         "inference",
-        excluding(found),
+        excluding(secret),
         lambda scored: (
-            f"An attacker who can rule out {what} of {found.column} for a person is certain of the true one in "
+            f"An attacker who can rule out {ruled_out} of {secret.column} for a person is certain of the true one in "
             f"{percent_words(float(scored.credits.mean()))} of all cases."
         ),
-        column=found.column,
+        column=secret.column,
         outside=None if outside is None else excluding(outside),
         bound=bound,
     )
 
 
-def _excluding(found: Secret, excludes: int, excluded: Collection[str]) -> Scored:
-    kinds = found.sight.kind_of
-    own = found.share_of_truth(found.shown) > 0
-    left = found.distinct[kinds]
+def _excluding(secret: Secret, excludes: int, excluded: Collection[str]) -> Scored:
+    kinds = secret.view.kind_of
+    owns_truth = secret.share_of_truth(secret.matching) > 0
+    left = secret.distinct[kinds]
     if excluded:
-        out = np.array([value in set(excluded) for value in found.values])
-        ruled_out = np.asarray((found.shown > 0).astype(np.int64) @ out.astype(np.int64))[kinds]
+        out = np.array([value in set(excluded) for value in secret.values])
+        ruled_out = np.asarray((secret.matching > 0).astype(np.int64) @ out.astype(np.int64))[kinds]
         # Their own value is not ruled out for those who have it: the intruder knows only what is true.
-        left = left - ruled_out + (out[found.truth] & own)
-        certain = own & (left == 1)
+        left = left - ruled_out + (out[secret.truth] & owns_truth)
+        certain = owns_truth & (left == 1)
     else:
-        certain = own & (left <= excludes + 1)
-    return Scored(certain.astype(np.float64), given_away(found), WITHOUT, classes=found.sight.ties)
+        certain = owns_truth & (left <= excludes + 1)
+    return Scored(certain.astype(np.float64), given_away(secret), LESS_KNOWLEDGE, classes=secret.view.ties)
 
 
-def relative(found: Secret, outside: Secret | None = None) -> Risk:
+def relative(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often knowing the value of one relative among the candidates discloses the person's own."""
 
-    def beside(people: Secret) -> dict[str, Scored]:
-        return {choice.name: _beside_a_relative(people.by(choice)) for choice in people.sight.choices}
+    def with_relative(people: Secret) -> dict[str, Scored]:
+        return {choice.name: _beside_a_relative(people.by(choice)) for choice in people.view.choices}
 
     return risk(
         "relative",
         "inference",
-        beside(found),
+        with_relative(secret),
         lambda scored: (
-            f"An attacker who knows the {found.column} of one relative among the records that match a person is "
+            f"An attacker who knows the {secret.column} of one relative among the records that match a person is "
             f"certain of the person's own in {percent_words(float(scored.credits.mean()))} of all cases."
         ),
-        column=found.column,
-        outside=None if outside is None else beside(outside),
-        bound=0.0 if found.diversity > 2 else None,
+        column=secret.column,
+        outside=None if outside is None else with_relative(outside),
+        bound=0.0 if secret.diversity > 2 else None,
     )
 
 
-def _beside_a_relative(found: Secret) -> Scored:
-    kinds = found.sight.kind_of
-    certain = given_away(found)
-    own = found.share_of_truth(found.shown)
-    n = found.sight.candidates[kinds]
+def _beside_a_relative(secret: Secret) -> Scored:
+    kinds = secret.view.kind_of
+    certain = given_away(secret)
+    n_truth = secret.share_of_truth(secret.matching)
+    n = secret.view.candidates[kinds]
     # Two values, the other one once: it must be the relative's, who is any of the n − 1 others.
-    one_other = (own > 0) & (found.distinct[kinds] == 2) & (n - own == 1)
+    one_other = (n_truth > 0) & (secret.distinct[kinds] == 2) & (n - n_truth == 1)
     credits = np.where(one_other, 1 / np.maximum(n - 1, 1), certain)
-    return Scored(credits, certain, WITHOUT, classes=found.sight.ties)
+    return Scored(credits, certain, LESS_KNOWLEDGE, classes=secret.view.ties)

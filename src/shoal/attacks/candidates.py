@@ -16,10 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from shoal.attacks.column_matching import KnownColumn, read_known_column
 from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
-from shoal.attacks.once import encoded_once
-from shoal.attacks.standing import KnownColumn, read_known_column
+from shoal.attacks.read_cache import encoded_once
 from shoal.attacks.values import values_of
 from shoal.compiled.kernels import group
 from shoal.errors import DataError
@@ -38,7 +38,7 @@ BLOCK = 2**24  # records that fit, listed together
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class CandidateView:
     """Which people match which records."""
 
     columns: tuple[KnownColumn, ...]  # that the intruder knows
@@ -94,10 +94,10 @@ class Sight:
         return int(np.bincount(_unique_pairs(self.tuple_of, self.persons)[0]).min())
 
     def _distinct(self, of_record: RowNumbers) -> RowNumbers:
-        within, whose = _unique_pairs(self.tuple_of, of_record)
+        tuple_of, owner = _unique_pairs(self.tuple_of, of_record)
         shape = (len(self.tuples), int(of_record.max()) + 1)
-        found = self.fits @ csr_array((np.ones(len(within), np.int64), (within, whose)), shape=shape)
-        return np.asarray(np.diff(found.indptr), np.int64)
+        owners_of_kind = self.fits @ csr_array((np.ones(len(tuple_of), np.int64), (tuple_of, owner)), shape=shape)
+        return np.asarray(np.diff(owners_of_kind.indptr), np.int64)
 
     @cached_property
     def extents(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -112,7 +112,7 @@ class Sight:
             return choices(self.fits, self.counts, nothing, nothing)
         return choices(self.fits, self.counts, *self.extents)
 
-    def by(self, choice: Choice) -> Sight:
+    def by(self, choice: Choice) -> CandidateView:
         """Return the matching records that remain after an intruder's choice."""
         if choice.picks is self.fits:
             return self
@@ -121,15 +121,15 @@ class Sight:
         return self._chosen[choice.name]
 
     @cached_property
-    def _chosen(self) -> dict[str, Sight]:
+    def _chosen(self) -> dict[str, CandidateView]:
         return {}
 
     @cached_property
     def class_of(self) -> RowNumbers:
         """Per person, the class of the first matching record: people of one class succeed or fail together."""
         first = np.full(self.fits.shape[0], -1, np.int64)
-        there = np.diff(self.fits.indptr) > 0
-        first[there] = self.fits.indices[self.fits.indptr[:-1][there]]
+        matched = np.diff(self.fits.indptr) > 0
+        first[matched] = self.fits.indices[self.fits.indptr[:-1][matched]]
         out = first[self.kind_of]
         return np.where(out >= 0, out, len(self.tuples) + np.arange(self.n_people))
 
@@ -138,38 +138,38 @@ class Sight:
         """Per person, that class and, if known, the class of the person's own record."""
         if self.owner is None:
             return self.class_of
-        own = np.where(self.owner >= 0, self.tuple_of[self.owner], self.class_of)
-        return np.column_stack([self.class_of, own])
+        own_class = np.where(self.owner >= 0, self.tuple_of[self.owner], self.class_of)
+        return np.column_stack([self.class_of, own_class])
 
     @cached_property
     def unmatched(self) -> int:
         """The number of people who match no record."""
         return int((self.candidates[self.kind_of] == 0).sum())
 
-    def own_among(self, picks: Sight) -> Own:
+    def own_among(self, picks: CandidateView) -> OwnMatch:
         """Return whether a person's own record is among those picked: as far as known, and the possible range.
 
         If the owners are unknown, the own record is one that matches and agrees in the other columns, with the odds of
         the most likely intruder. It may be any of these, or none of them if values were changed.
         """
         if self.owner is not None:
-            own = picks.fits_own.astype(np.float64)
-            return Own(own, own, own)
-        there = np.ones(self.n_people, np.bool_) if self.present is None else self.present
-        there = there & (picks.candidates[self.kind_of] > 0)
-        least = np.zeros(self.n_people) if self.changed else there.astype(np.float64)
+            certain_match = picks.fits_own.astype(np.float64)
+            return OwnMatch(certain_match, certain_match, certain_match)
+        possible = np.ones(self.n_people, np.bool_) if self.present is None else self.present
+        possible = possible & (picks.candidates[self.kind_of] > 0)
+        lowest = np.zeros(self.n_people) if self.changed else possible.astype(np.float64)
         if picks is self:
-            return Own(there.astype(np.float64), least, there.astype(np.float64))
+            return OwnMatch(possible.astype(np.float64), lowest, possible.astype(np.float64))
         masses = self.extents[1]
         weight = np.exp(masses.min(initial=0.0) - masses)
-        total, taken = self._own_weight(self.fits, weight), self._own_weight(picks.fits, weight)
+        total, picked = self._own_weight(self.fits, weight), self._own_weight(picks.fits, weight)
         if self.says is not None and (total == 0).any():  # the other columns were changed, so they tell nothing
             silent = replace(self, says=None)
-            taken = np.where(total > 0, taken, silent._own_weight(picks.fits, weight))
+            picked = np.where(total > 0, picked, silent._own_weight(picks.fits, weight))
             total = np.where(total > 0, total, silent._own_weight(self.fits, weight))
-        share = np.where(total > 0, taken / np.where(total > 0, total, 1.0), 0.0)
-        certain = (total > 0) & (taken >= total * (1 - 1e-9))
-        return Own(share * there, np.where(certain, least, 0.0), np.where(taken > 0, there, 0.0))
+        share = np.where(total > 0, picked / np.where(total > 0, total, 1.0), 0.0)
+        certain = (total > 0) & (picked >= total * (1 - 1e-9))
+        return OwnMatch(share * possible, np.where(certain, lowest, 0.0), np.where(picked > 0, possible, 0.0))
 
     def _own_weight(self, fits: csr_array, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Per person, the weight of all matching records with the same sensitive values as the person."""
@@ -182,13 +182,13 @@ class Sight:
         out = np.zeros(self.n_people)
         # In blocks of kinds: their records have many different values.
         expanded = np.asarray(fits @ np.diff(saying.indptr))
-        used = np.unique(self.kind_of)
+        used_kinds = np.unique(self.kind_of)
         block_of = np.zeros(fits.shape[0], np.int64)
-        block_of[used] = np.cumsum(expanded[used]) // BLOCK
+        block_of[used_kinds] = np.cumsum(expanded[used_kinds]) // BLOCK
         order = np.argsort(block_of[self.kind_of], kind="stable")
         for people in np.split(order, np.flatnonzero(np.diff(block_of[self.kind_of][order])) + 1):
-            kinds, place = np.unique(self.kind_of[people], return_inverse=True)
-            out[people] = entries((fits[kinds] @ saying).tocsr(), place, theirs[people])
+            kinds, row = np.unique(self.kind_of[people], return_inverse=True)
+            out[people] = entries((fits[kinds] @ saying).tocsr(), row, theirs[people])
         return out
 
     @cached_property
@@ -197,16 +197,16 @@ class Sight:
         out = np.ones(self.n_people, np.bool_) if self.present is None else self.present.copy()
         if self.owner is not None:
             out &= self.owner >= 0
-            there = np.flatnonzero(out)
-            out[there] = self.fit(there, self.owner[there])
+            present = np.flatnonzero(out)
+            out[present] = self.fit(present, self.owner[present])
         return out
 
     def fit(self, people: RowNumbers, records: RowNumbers) -> NDArray[np.bool_]:
         """Return whether each record could belong to the given person."""
-        asked = self.kind_of[people] * len(self.tuples) + self.tuple_of[records]
+        wanted = self.kind_of[people] * len(self.tuples) + self.tuple_of[records]
         keys = self._keys
-        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        return keys[place] == asked if len(keys) else np.zeros(len(asked), np.bool_)
+        position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return keys[position] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
 
     @cached_property
     def _keys(self) -> RowNumbers:
@@ -216,7 +216,7 @@ class Sight:
 
     def with_nearest(
         self, people: pa.Table, release: pa.Table, policy: Policy | None, ground: pa.Table | None
-    ) -> Sight:
+    ) -> CandidateView:
         """Assign people who match no record to the nearest record and those equal to it.
 
         That is how a release is attacked whose values were changed rather than made coarser.
@@ -230,39 +230,41 @@ class Sight:
         numeric = (
             [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
         )
-        known = people.take(pa.array(lost))
+        unmatched = people.take(pa.array(lost))
         # Slightly changed numbers are compared as they are; numbers in other units, on their own scale.
         scale: ScaledBy = "original" if all(_same_units(people, release, name) for name in on) else "own"
-        found = distance_linkage(known, release, on=on, numeric=numeric, scale=scale, policy=policy, original=ground)
-        tuples, kinds = np.unique(self.tuple_of[found.rows], return_inverse=True)
+        linkage = distance_linkage(
+            unmatched, release, on=on, numeric=numeric, scale=scale, policy=policy, original=ground
+        )
+        tuples, kinds = np.unique(self.tuple_of[linkage.rows], return_inverse=True)
         n_kinds, n_tuples = self.fits.shape
-        more = csr_array(
+        nearest = csr_array(
             (np.ones(len(tuples), np.int64), (np.arange(len(tuples)), tuples)), shape=(len(tuples) + 1, n_tuples)
         )
         kind_of = self.kind_of.copy()
         kind_of[lost] = n_kinds - 1 + kinds
-        fits = vstack([self.fits[: n_kinds - 1], more]).tocsr()
+        fits = vstack([self.fits[: n_kinds - 1], nearest]).tocsr()
         return replace(self, fits=fits, kind_of=kind_of, changed=True)
 
 
-class Own(NamedTuple):
+class OwnMatch(NamedTuple):
     """Per person, whether the own record is among some records: estimated, at least and at most."""
 
     estimate: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Secret:
     """A sensitive column as the intruder sees it, and the true values of the people."""
 
-    sight: Sight
+    view: CandidateView
     column: str
     values: tuple[Label, ...]  # of the release; a null is the last
     of_record: RowNumbers  # (records)
     of_tuple: csr_array  # (tuples, values)  records
-    shown: csr_array  # (kinds + 1, values)  records that fit and have the value
+    matching: csr_array  # (kinds + 1, values)  records that fit and have the value
     truth: RowNumbers  # (people)  -1 for a value that the release does not have
     unread_share: float = 0.0  # of the released cells, those that cannot be interpreted
 
@@ -279,7 +281,7 @@ class Secret:
     @cached_property
     def distinct(self) -> RowNumbers:
         """Per kind, the number of distinct values among its candidates."""
-        return np.asarray(np.diff(self.shown.indptr), np.int64)
+        return np.asarray(np.diff(self.matching.indptr), np.int64)
 
     @cached_property
     def diversity(self) -> int:
@@ -288,18 +290,18 @@ class Secret:
 
     def by(self, choice: Choice, *, weighed: bool = False) -> Secret:
         """Return the values that remain after an intruder's choice; ``weighed`` weighs all matches by likelihood."""
-        if choice.picks is self.sight.fits:
+        if choice.picks is self.view.fits:
             return self
         key = choice.name, weighed and choice.weights is not choice.picks
         if key not in self._chosen:
             chosen = choice.weights if weighed else choice.picks
-            shown = (chosen @ self.of_tuple).tocsr().sorted_indices()
-            self._chosen[key] = replace(self, sight=self.sight.by(choice), shown=shown)
+            matching = (chosen @ self.of_tuple).tocsr().sorted_indices()
+            self._chosen[key] = replace(self, view=self.view.by(choice), matching=matching)
         return self._chosen[key]
 
     def scored_by_choice(self, score: Callable[[Secret], Score]) -> dict[str, Score]:
         """Score the values that remain after each choice of an intruder, with all matches weighed by likelihood."""
-        return {choice.name: score(self.by(choice, weighed=True)) for choice in self.sight.choices}
+        return {choice.name: score(self.by(choice, weighed=True)) for choice in self.view.choices}
 
     @cached_property
     def _chosen(self) -> dict[tuple[str, bool], Secret]:
@@ -307,19 +309,19 @@ class Secret:
 
     def best(self, score: NDArray[np.float64], matrix: csr_array | None = None) -> RowNumbers:
         """Per kind, the value of ``shown`` with the highest score; -1 for a kind without candidates."""
-        table = self.shown if matrix is None else matrix
+        table = self.matching if matrix is None else matrix
         starts, ends = table.indptr[:-1], table.indptr[1:]
         out = np.full(len(starts), -1, np.int64)
-        there = ends > starts
-        if there.any():
-            greatest = np.repeat(np.maximum.reduceat(score, starts[there]), (ends - starts)[there])
+        matched = ends > starts
+        if matched.any():
+            greatest = np.repeat(np.maximum.reduceat(score, starts[matched]), (ends - starts)[matched])
             values = np.where(score == greatest, table.indices, table.shape[1])
-            out[there] = np.minimum.reduceat(values, starts[there])  # of equal ones the first
+            out[matched] = np.minimum.reduceat(values, starts[matched])  # of equal ones the first
         return out
 
     def share_of_truth(self, of_kind: csr_array) -> NDArray[np.float64]:
         """Return the entry of a (kinds, values) matrix for each person's kind and true value."""
-        return entries(of_kind, self.sight.kind_of, self.truth)
+        return entries(of_kind, self.view.kind_of, self.truth)
 
 
 def entries(matrix: csr_array, rows: RowNumbers, columns: RowNumbers) -> NDArray[np.float64]:
@@ -327,14 +329,14 @@ def entries(matrix: csr_array, rows: RowNumbers, columns: RowNumbers) -> NDArray
     n = matrix.shape[1]
     ordered = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
     of_row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    own, asked = of_row * n + ordered.indices, rows * n + columns
-    if not len(own):
-        return np.zeros(len(asked))
-    place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-    return np.where((own[place] == asked) & (columns >= 0), ordered.data[place], 0).astype(np.float64)
+    keys, wanted = of_row * n + ordered.indices, rows * n + columns
+    if not len(keys):
+        return np.zeros(len(wanted))
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[position] == wanted) & (columns >= 0), ordered.data[position], 0).astype(np.float64)
 
 
-def sight(
+def candidate_view(
     people: pa.Table,
     release: pa.Table,
     on: Sequence[str],
@@ -346,18 +348,18 @@ def sight(
     present: NDArray[np.bool_] | None = None,
     says: tuple[RowNumbers, RowNumbers] | None = None,
     absent: int = 0,
-) -> Sight:
+) -> CandidateView:
     """Compare people with records in the columns ``on``; ``ground`` is the original, if there is one."""
     wildcard = policy is not None and policy.release.nulls == "wildcard"
     columns, kinds, texts, wider = [], [], [], []
     for name in on:
-        known, released = encoded_once(name, people[name]), encoded_once(name, release[name])
+        of_people, released = encoded_once(name, people[name]), encoded_once(name, release[name])
         original = encoded_once(name, ground[name]) if ground is not None and name in ground.column_names else None
-        column = read_known_column(name, known, released, original, policy, wildcard=wildcard)
-        domain = partial(read_known_column, name, original or known, released, original, policy, wildcard=wildcard)
+        column = read_known_column(name, of_people, released, original, policy, wildcard=wildcard)
+        domain = partial(read_known_column, name, original or of_people, released, original, policy, wildcard=wildcard)
         wider.append(domain if original is not None and people is not ground else None)
         columns.append(column)
-        kinds.append(column.kind_of[known.codes])  # a null, -1, takes the last place
+        kinds.append(column.kind_of[of_people.codes])  # a null, -1, takes the last place
         texts.append(np.where(released.codes < 0, column.n_texts - 1, released.codes).astype(np.int64))
     of_person, of_record = np.column_stack(kinds), np.column_stack(texts)
     possible = (of_person >= 0).all(axis=1)
@@ -372,12 +374,12 @@ def sight(
     def whole() -> tuple[KnownColumn, ...]:
         return tuple(column if read is None else read() for column, read in zip(columns, wider, strict=True))
 
-    seen = Sight(tuple(columns), distinct_kinds, kind_of, tuples, tuple_of, fits, persons, owner, present)
-    return replace(seen, domain=whole, says=says, absent=absent)
+    view = CandidateView(tuple(columns), distinct_kinds, kind_of, tuples, tuple_of, fits, persons, owner, present)
+    return replace(view, domain=whole, says=says, absent=absent)
 
 
-def secret(
-    seen: Sight,
+def secret_of(
+    view: CandidateView,
     name: str,
     release: pa.Table,
     truth: pa.Table,
@@ -398,12 +400,12 @@ def secret(
             f"column {name!r}: none of its {n_values} released values matches a value of the original",
             "use the same notation in both tables, or describe the notation in the policy",
         )
-    shape = (len(seen.tuples), n_values + 1)
-    of_tuple = csr_array((np.ones(len(read.of_record), np.int64), (seen.tuple_of, read.of_record)), shape=shape)
+    shape = (len(view.tuples), n_values + 1)
+    of_tuple = csr_array((np.ones(len(read.of_record), np.int64), (view.tuple_of, read.of_record)), shape=shape)
     of_tuple.sum_duplicates()
-    shown = (seen.fits @ of_tuple).tocsr().sorted_indices()
+    matching = (view.fits @ of_tuple).tocsr().sorted_indices()
     values = (*read.texts, None)
-    return Secret(seen, name, values, read.of_record, of_tuple, shown, read.of_person, read.unread_share)
+    return Secret(view, name, values, read.of_record, of_tuple, matching, read.of_person, read.unread_share)
 
 
 def _numbers(table: pa.Table, name: str) -> list[float]:
@@ -436,5 +438,5 @@ def _distinct_rows(codes: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
 
 
 def _unique_pairs(left: RowNumbers, right: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
-    found = np.unique(np.column_stack([left, right]), axis=0)
-    return found[:, 0], found[:, 1]
+    pairs = np.unique(np.column_stack([left, right]), axis=0)
+    return pairs[:, 0], pairs[:, 1]

@@ -45,7 +45,7 @@ def effective_attempts(
     n = len(credits)
     if not n:
         return 0.0
-    class_of, own = _numbered(classes)
+    class_of, own_class = _numbered(classes)
     n_classes = int(class_of.max()) + 1
     rate = float(credits.mean())
     together = failing if rate > 0.5 else succeeding
@@ -53,10 +53,10 @@ def effective_attempts(
         return _throws(class_of, together)
     if n_classes == n:
         return float(n) / together
-    variance, freedom = _variance(credits - rate, class_of, own, reaching=reaching)
-    few = (_quantile(level) / _quantile(level, freedom)) ** 2
-    found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
-    return max(1.0, min(found, n / together))
+    variance, freedom = _variance(credits - rate, class_of, own_class, reaching=reaching)
+    correction = (_quantile(level) / _quantile(level, freedom)) ** 2
+    effective = correction * rate * (1 - rate) / variance if variance > 0 else float(n)
+    return max(1.0, min(effective, n / together))
 
 
 def spread_above(
@@ -78,36 +78,36 @@ def spread_above(
     fails = float(1 - blind.mean()) if n else 0.0
     if fails <= 0:
         return 1.0
-    class_of, own = _numbered(classes)
+    class_of, own_class = _numbered(classes)
     n_classes = int(class_of.max()) + 1
     above = float(credits.mean() - blind.mean()) / fails
     off = (credits - blind - above * (1 - blind)) / fails
-    variance, freedom = _variance(off, class_of, own, reaching=reaching) if n_classes > 1 else (0.0, 1.0)
+    variance, freedom = _variance(off, class_of, own_class, reaching=reaching) if n_classes > 1 else (0.0, 1.0)
     # If everybody whom the control guesses is also guessed by the attack, it is a share of the others.
-    others = (blind < 1) | ((blind % 1 > 0) | (credits < blind)).any()
-    throws = _throws(class_of[others])
+    undecided = (blind < 1) | ((blind % 1 > 0) | (credits < blind)).any()
+    throws = _throws(class_of[undecided])
     near = (max(0.0, above) * throws + 1) / (throws + 2)
-    least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
-    between = max(_quantile(level, freedom) * math.sqrt(variance), _quantile(level) * math.sqrt(least))
+    min_variance = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
+    between = max(_quantile(level, freedom) * math.sqrt(variance), _quantile(level) * math.sqrt(min_variance))
     if succeeding > 1:  # few but large successes: none at all tells less than a normal distribution assumes
-        none = max(0.0, above)
-        between = max(between, confidence_interval(none, _throws(class_of[others], succeeding), level)[1] - none)
+        base = max(0.0, above)
+        between = max(between, confidence_interval(base, _throws(class_of[undecided], succeeding), level)[1] - base)
     return between
 
 
 def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the class of each person, and that of the person's record, without gaps, in order of appearance."""
-    sought, own = classes.T if classes.ndim == 2 else (classes, classes)
+    sought, own_class = classes.T if classes.ndim == 2 else (classes, classes)
     n = int(classes.max()) + 1
     first, second = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    first[sought], second[own] = True, True
+    first[sought], second[own_class] = True, True
     second &= ~first
     number = np.where(first, np.cumsum(first), first.sum() + np.cumsum(second)) - 1
-    return number[sought], number[own]
+    return number[sought], number[own_class]
 
 
 def _variance(
-    off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64], *, reaching: bool
+    off: NDArray[np.float64], class_of: NDArray[np.int64], own_class: NDArray[np.int64], *, reaching: bool
 ) -> tuple[float, float]:
     """Return the variance of a mean with deviations correlated within classes, and its degrees of freedom.
 
@@ -118,26 +118,26 @@ def _variance(
     n, sums = len(off), np.bincount(class_of, off)
     freedom = len(sums) - 1.0
     variance = len(sums) / freedom * float((sums**2).sum()) / n**2
-    apart = class_of != own
-    if apart.any():
+    differs = class_of != own_class
+    if differs.any():
         pairs = _within_two if reaching else _together
-        together = pairs(np.ones(n), class_of, own) / n**2
-        tied = pairs(off, class_of, own) / n**2 / max(1 - together, 1 / n)
+        together = pairs(np.ones(n), class_of, own_class) / n**2
+        tied = pairs(off, class_of, own_class) / n**2 / max(1 - together, 1 / n)
         return max(variance, tied), max(1.0, min(freedom, 1 / together - 1))
     return variance, freedom
 
 
-def _together(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
+def _together(weights: NDArray[np.float64], class_of: NDArray[np.int64], own_class: NDArray[np.int64]) -> float:
     """Sum the products over all pairs of people who share a class."""
-    apart = class_of != own
-    n = int(max(class_of.max(), own.max())) + 1
-    sums = np.bincount(class_of, of, n) + np.bincount(own[apart], of[apart], n)
-    pair = np.minimum(class_of, own)[apart] * n + np.maximum(class_of, own)[apart]
-    twice = np.bincount(np.unique(pair, return_inverse=True)[1].ravel(), of[apart])  # who have both in common
+    differs = class_of != own_class
+    n = int(max(class_of.max(), own_class.max())) + 1
+    sums = np.bincount(class_of, weights, n) + np.bincount(own_class[differs], weights[differs], n)
+    pair = np.minimum(class_of, own_class)[differs] * n + np.maximum(class_of, own_class)[differs]
+    twice = np.bincount(np.unique(pair, return_inverse=True)[1].ravel(), weights[differs])  # who have both in common
     return float((sums**2).sum() - (twice**2).sum())
 
 
-def _within_two(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
+def _within_two(weights: NDArray[np.float64], class_of: NDArray[np.int64], own_class: NDArray[np.int64]) -> float:
     """Return the same over all pairs with a class in common, or who each have one in common with a third person.
 
     For people in the classes (a, b) and (c, d), where the two kinds of classes share no numbers, this is the case if
@@ -145,17 +145,19 @@ def _within_two(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArr
     """
     from scipy.sparse import csr_array
 
-    n = int(max(class_of.max(), own.max())) + 1
-    sums = csr_array((of, (class_of, own)), shape=(n, n))
-    there = csr_array((np.ones(len(of)), (class_of, own)), shape=(n, n)).astype(np.bool_).astype(np.float64)
+    n = int(max(class_of.max(), own_class.max())) + 1
+    sums = csr_array((weights, (class_of, own_class)), shape=(n, n))
+    occupied = (
+        csr_array((np.ones(len(weights)), (class_of, own_class)), shape=(n, n)).astype(np.bool_).astype(np.float64)
+    )
     either = float(
-        np.bincount(class_of, of, n) @ (there @ np.bincount(own, of, n))
+        np.bincount(class_of, weights, n) @ (occupied @ np.bincount(own_class, weights, n))
     )  # somebody in (a, d), and as often in (c, b)
-    both = 0.0
+    linked = 0.0
     for first in range(0, n, BLOCK):
-        some = slice(first, first + BLOCK)
-        both += float((sums[some] @ there.T).multiply(there[some] @ sums.T).sum())
-    return 2 * either - both
+        block = slice(first, first + BLOCK)
+        linked += float((sums[block] @ occupied.T).multiply(occupied[block] @ sums.T).sum())
+    return 2 * either - linked
 
 
 def _throws(class_of: NDArray[np.int64], together: int = 1) -> float:

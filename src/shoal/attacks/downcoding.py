@@ -69,8 +69,10 @@ class Downcoded:
     def tuples(self) -> CertainValues:
         """The certain values that complete a tuple: no other column of the class is general, or it has one record."""
         open_columns = self.is_general.sum(axis=1)
-        one = (open_columns[self.certain.class_of] == 1) & (self.counts[self.certain.class_of] > 1)
-        return CertainValues(*(part[one] for part in (self.certain.class_of, self.certain.column, self.certain.leaf)))
+        single_column = (open_columns[self.certain.class_of] == 1) & (self.counts[self.certain.class_of] > 1)
+        return CertainValues(
+            *(part[single_column] for part in (self.certain.class_of, self.certain.column, self.certain.leaf))
+        )
 
     @cached_property
     def n_single(self) -> int:
@@ -87,8 +89,8 @@ def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None
     general = np.column_stack(
         [np.array([label.is_general for label in column.labels])[texts[:, j]] for j, column in enumerate(columns)]
     )
-    found: list[tuple[RowNumbers, RowNumbers, RowNumbers]] = []
-    apart = np.ones(len(counts))  # the chance that no cell of a record is likelier
+    certain_parts: list[tuple[RowNumbers, RowNumbers, RowNumbers]] = []
+    unlikelier = np.ones(len(counts))  # the chance that no cell of a record is likelier
     n_unsolved = 0
     for j, column in enumerate(columns):
         kinds, kind_of = np.unique(np.column_stack([texts[:, j], counts]), axis=0, return_inverse=True)
@@ -97,14 +99,21 @@ def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None
         lengths = np.array([len(leaves) for leaves in required], np.int64)
         classes = np.repeat(np.arange(len(counts)), lengths[kind_of])
         leaves = np.concatenate([np.zeros(0, np.int64), *(required[kind] for kind in kind_of.tolist())])
-        found.append((classes, np.full(len(classes), j, np.int64), leaves))
+        certain_parts.append((classes, np.full(len(classes), j, np.int64), leaves))
         shares = [_likelier(column, text, n) for text, n in kinds.tolist()]
-        apart *= 1 - np.array([0.0 if share is None else share for share in shares])[kind_of]
+        unlikelier *= 1 - np.array([0.0 if share is None else share for share in shares])[kind_of]
         unsolved = np.array([share is None for share in shares])[kind_of]
         n_unsolved += int(counts[unsolved].sum())
-    certain = CertainValues(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    certain = CertainValues(*(np.concatenate(parts) for parts in zip(*certain_parts, strict=True)))
     return Downcoded(
-        tuple(columns), class_of.astype(np.int64), texts, counts, general, certain, counts * (1 - apart), n_unsolved
+        tuple(columns),
+        class_of.astype(np.int64),
+        texts,
+        counts,
+        general,
+        certain,
+        counts * (1 - unlikelier),
+        n_unsolved,
     )
 
 

@@ -13,14 +13,14 @@ from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
-def external_knowledge(found: Secret) -> Risk:
+def external_knowledge(secret: Secret) -> Risk:
     """Measure how many people learn the value of everyone else in their class."""
-    kinds = found.sight.kind_of
-    own = found.share_of_truth(found.shown)
-    distinct, n = found.distinct[kinds], found.sight.candidates[kinds]
-    member = own > 0
+    kinds = secret.view.kind_of
+    n_truth = secret.share_of_truth(secret.matching)
+    distinct, n = secret.distinct[kinds], secret.view.candidates[kinds]
+    member = n_truth > 0
     all_alike = member & (distinct == 1) & (n > 1)
-    odd_one = member & (distinct == 2) & (own == 1)
+    odd_one = member & (distinct == 2) & (n_truth == 1)
     credits = (all_alike | odd_one).astype(np.float64)
     return risk(
         "external knowledge",
@@ -29,11 +29,11 @@ def external_knowledge(found: Secret) -> Risk:
             credits,
             all_alike.astype(np.float64),
             "members who learn no more than any outsider",
-            classes=found.sight.ties,
+            classes=secret.view.ties,
             succeeding=2,  # two who are alike in all but the value learn each other's
         ),
-        f"{percent_words(float(credits.mean()))} of the people in the release can deduce the {found.column} of all "
+        f"{percent_words(float(credits.mean()))} of the people in the release can deduce the {secret.column} of all "
         "others in their class by excluding their own record.",
-        column=found.column,
-        bound=0.0 if found.diversity > 2 else None,
+        column=secret.column,
+        bound=0.0 if secret.diversity > 2 else None,
     )

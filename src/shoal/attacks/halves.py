@@ -46,7 +46,7 @@ def halves(original: LocalEngine, policy: Policy, seed: int) -> Halves | str:
     order = np.random.default_rng(seed).permutation(n_units)
     side = np.full(n_units, -1, np.int64)
     side[order[:half]], side[order[half : 2 * half]] = 0, 1
-    inside, outside = (np.flatnonzero(side[unit] == one) for one in (0, 1))
+    inside, outside = (np.flatnonzero(side[unit] == number) for number in (0, 1))
     try:
         release = _released(original.table.take(pa.array(inside)), policy)
     except ShoalError:

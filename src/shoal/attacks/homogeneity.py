@@ -17,38 +17,38 @@ from shoal.attacks.scoring import Scored, risk
 CLAIMS = "the same claims, right with the frequencies of the whole table"
 
 
-def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
+def homogeneity(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how many people's values are disclosed because all matching records agree."""
     return risk(
         "homogeneity",
         "inference",
-        _scored(found),
+        _scored(secret),
         lambda scored: (
             f"For {percent_words(float(scored.credits.mean()))} of the targets, all matching records have the same "
-            f"{found.column}, and it is the true one: it is disclosed without knowing which record is theirs."
+            f"{secret.column}, and it is the true one: it is disclosed without knowing which record is theirs."
         ),
-        column=found.column,
+        column=secret.column,
         outside=None if outside is None else _scored(outside),
-        bound=0.0 if found.diversity > 1 else None,
+        bound=0.0 if secret.diversity > 1 else None,
     )
 
 
-def given_away(found: Secret) -> Credits:
+def given_away(secret: Secret) -> Credits:
     """Return 1 for each person whose candidates all have the person's true value."""
-    return np.asarray(_claimed(found) & (found.share_of_truth(found.shown) > 0), np.float64)
+    return np.asarray(_claimed(secret) & (secret.share_of_truth(secret.matching) > 0), np.float64)
 
 
-def _claimed(found: Secret) -> NDArray[np.bool_]:
-    return np.asarray(found.distinct[found.sight.kind_of] == 1)
+def _claimed(secret: Secret) -> NDArray[np.bool_]:
+    return np.asarray(secret.distinct[secret.view.kind_of] == 1)
 
 
-def _scored(found: Secret) -> dict[str, Scored]:
+def _scored(secret: Secret) -> dict[str, Scored]:
     out = {}
-    for choice in found.sight.choices:
-        chosen = found.by(choice)
+    for choice in secret.view.choices:
+        chosen = secret.by(choice)
         claimed = _claimed(chosen)
-        said = chosen.best(np.ones(chosen.shown.nnz))[chosen.sight.kind_of]
-        blind = np.where(claimed, found.shares[said], 0.0)
-        credits, classes = given_away(chosen), chosen.sight.ties
+        claim = chosen.best(np.ones(chosen.matching.nnz))[chosen.view.kind_of]
+        blind = np.where(claimed, secret.shares[claim], 0.0)
+        credits, classes = given_away(chosen), chosen.view.ties
         out[choice.name] = Scored(credits, blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)
     return out

@@ -8,45 +8,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.attacks.candidates import Sight
+from shoal.attacks.candidates import CandidateView
 from shoal.attacks.intruders import Choice
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
-def identity(seen: Sight, outside: Sight | None = None) -> Risk:
+def identity(view: CandidateView, outside: CandidateView | None = None) -> Risk:
     """Measure how often the picked record is the person's own.
 
     Where nobody knows whose is whose, a person whom any record fits is taken to be behind one of them: an upper
     bound, since some may have been left out of the release.
     """
-    known = ", ".join(column.name for column in seen.columns)
+    owners_known = ", ".join(column.name for column in view.columns)
     return risk(
         "identity linking",
         "linkability",
-        {choice.name: _scored(seen, choice) for choice in seen.choices},
+        {choice.name: _scored(view, choice) for choice in view.choices},
         lambda scored: (
-            f"An attacker who knows {known} of a person and picks one of the matching records is right in "
+            f"An attacker who knows {owners_known} of a person and picks one of the matching records is right in "
             f"{percent_words(float(scored.credits.mean()) if len(scored.credits) else 0.0)} of all cases."
         ),
         outside=None if outside is None else {choice.name: _scored(outside, choice) for choice in outside.choices},
-        bound=1 / seen.k,
+        bound=1 / view.k,
     )
 
 
-def _scored(seen: Sight, choice: Choice) -> Scored:
-    picked = seen.by(choice)
+def _scored(view: CandidateView, choice: Choice) -> Scored:
+    picked = view.by(choice)
     crowd = picked.crowd[picked.kind_of]
     chance = np.where(crowd > 0, 1 / np.maximum(crowd, 1), 0.0)
-    own = seen.own_among(picked)
-    everybody = seen.n_records if seen.persons is None else len(np.unique(seen.persons))
+    own_record = view.own_among(picked)
+    everybody = view.n_records if view.persons is None else len(np.unique(view.persons))
     return Scored(
-        own.estimate * chance,
-        np.full(seen.n_people, 1 / everybody),
+        own_record.estimate * chance,
+        np.full(view.n_people, 1 / everybody),
         "a record picked at random",
         claims=(crowd > 0).astype(np.float64),
         classes=picked.ties,
-        least=own.least * chance,
-        absent=seen.absent,
-        most=own.most * chance,
+        min_credits=own_record.lowest * chance,
+        absent=view.absent,
+        max_credits=own_record.highest * chance,
     )

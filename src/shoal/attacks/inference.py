@@ -21,85 +21,85 @@ MOST_VALUES = 256  # the most frequent values, of which the model learns; the ot
 LARGEST = 2**24  # texts of a column times values
 
 
-def inference(found: Secret, outside: Secret | None = None) -> Risk:
+def inference(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often the predicted value is the person's own."""
     return risk(
         "inference",
         "inference",
-        found.scored_by_choice(_scored),
+        secret.scored_by_choice(_scored),
         lambda scored: (
-            f"A model trained on the release predicts the {found.column} of "
+            f"A model trained on the release predicts the {secret.column} of "
             f"{percent_words(float(scored.credits.mean()))} of "
             f"the targets correctly; always guessing the most frequent value is correct for "
             f"{percent_words(scored.control_share)}."
         ),
-        column=found.column,
+        column=secret.column,
         outside=None if outside is None else outside.scored_by_choice(_scored),
-        bound=_greatest_share(found) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
+        bound=_greatest_share(secret) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
     )
 
 
-def _scored(found: Secret) -> Scored:
-    guess = predicted(found)[found.sight.kind_of]
-    credits = (guess == found.truth).astype(np.float64)
-    common = found.truth == int(found.whole.argmax())
+def _scored(secret: Secret) -> Scored:
+    guess = predicted(secret)[secret.view.kind_of]
+    credits = (guess == secret.truth).astype(np.float64)
+    common = secret.truth == int(secret.whole.argmax())
     blind = common.astype(np.float64)
-    return Scored(credits, blind, "always the most frequent value", classes=found.sight.ties)
+    return Scored(credits, blind, "always the most frequent value", classes=secret.view.ties)
 
 
-def predicted(found: Secret) -> RowNumbers:
+def predicted(secret: Secret) -> RowNumbers:
     """Return for each kind the most likely value according to the model.
 
     The model counts as one more record among those that fit, so where any do, one of their values is the answer.
     """
-    seen, shown = found.sight, found.shown
-    values = np.argsort(-found.whole, kind="stable")[:MOST_VALUES]
-    place = np.full(len(found.values), -1, np.int64)
-    place[values] = np.arange(len(values))
-    likely = _likelihoods(found, values)
-    prior = np.log(np.maximum(found.shares[values], 1e-300))
-    score = shown.data.astype(np.float64)
-    alone = np.full(shown.shape[0], values[0], np.int64)
+    view, matching = secret.view, secret.matching
+    values = np.argsort(-secret.whole, kind="stable")[:MOST_VALUES]
+    column_of = np.full(len(secret.values), -1, np.int64)
+    column_of[values] = np.arange(len(values))
+    likely = _likelihoods(secret, values)
+    prior = np.log(np.maximum(secret.shares[values], 1e-300))
+    score = matching.data.astype(np.float64)
+    alone = np.full(matching.shape[0], values[0], np.int64)
     step = max(1, BLOCK // len(values))
-    for first in range(0, len(seen.kinds), step):
-        kinds = seen.kinds[first : first + step]
+    for first in range(0, len(view.kinds), step):
+        kinds = view.kinds[first : first + step]
         logs: NDArray[np.float64] = np.tile(prior, (len(kinds), 1))
         for j, table in likely.items():
             logs += table[kinds[:, j]]
         belief = np.exp(logs - logs.max(axis=1, keepdims=True))
         belief /= belief.sum(axis=1, keepdims=True)
         alone[first : first + len(kinds)] = values[belief.argmax(axis=1)]
-        entries = slice(shown.indptr[first], shown.indptr[first + len(kinds)])
-        row = np.repeat(np.arange(len(kinds)), np.diff(shown.indptr[first : first + len(kinds) + 1]))
-        of_entry = place[shown.indices[entries]]
+        entries = slice(matching.indptr[first], matching.indptr[first + len(kinds)])
+        row = np.repeat(np.arange(len(kinds)), np.diff(matching.indptr[first : first + len(kinds) + 1]))
+        of_entry = column_of[matching.indices[entries]]
         score[entries] += np.where(of_entry >= 0, belief[row, of_entry], 0.0)
-    best = found.best(score)
+    best = secret.best(score)
     return np.where(best < 0, alone, best)
 
 
-def _likelihoods(found: Secret, values: RowNumbers) -> dict[int, NDArray[np.float64]]:
+def _likelihoods(secret: Secret, values: RowNumbers) -> dict[int, NDArray[np.float64]]:
     """Per column (kinds of the column, values): log P(a text covering the kind | value), with Laplace smoothing.
 
     A column with a text for nearly everybody generalizes nothing and is left to the records that fit.
     """
-    seen, out = found.sight, {}
-    place = np.full(len(found.values), -1, np.int64)
-    place[values] = np.arange(len(values))
-    of_record = place[found.of_record]
-    kept = of_record >= 0
-    for j, column in enumerate(seen.columns):
+    view, out = secret.view, {}
+    column_of = np.full(len(secret.values), -1, np.int64)
+    column_of[values] = np.arange(len(values))
+    of_record = column_of[secret.of_record]
+    modelled = of_record >= 0
+    for j, column in enumerate(view.columns):
         if column.n_texts * len(values) > LARGEST or column.n_kinds * len(values) > LARGEST:
             continue
-        keys = seen.tuples[seen.tuple_of[kept], j] * len(values) + of_record[kept]
+        keys = view.tuples[view.tuple_of[modelled], j] * len(values) + of_record[modelled]
         counts = np.bincount(keys, minlength=column.n_texts * len(values)).reshape(column.n_texts, len(values))
-        given = (counts + 1) / (found.whole[values] + column.n_texts)
+        likelihood = (counts + 1) / (secret.whole[values] + column.n_texts)
         stands = csr_array(
             (np.ones(len(column.kinds)), (column.kinds, column.texts)), shape=(column.n_kinds, column.n_texts)
         )
-        out[j] = np.log(stands @ given)
+        out[j] = np.log(stands @ likelihood)
     return out
 
 
-def _greatest_share(found: Secret) -> float:
-    table = found.of_tuple
-    return float((table.data / np.repeat(found.sight.counts, np.diff(table.indptr))).max())
+def _greatest_share(secret: Secret) -> float:
+    table = secret.of_tuple
+    return float((table.data / np.repeat(secret.view.counts, np.diff(table.indptr))).max())

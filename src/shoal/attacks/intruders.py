@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from shoal.attacks.standing import KnownColumn
+from shoal.attacks.column_matching import KnownColumn
 from shoal.tables.frequency import RowNumbers
 
 UNIFORM = "uniform"
@@ -53,9 +53,9 @@ def choices(
     out = [Choice(UNIFORM, fits, weights, everybody)]
     if (np.diff(fits.indptr) <= 1).all():
         return out
-    specific, _ = _least(fits, sizes)
-    likely, least = _least(fits, masses)
-    closeness = np.exp(_of_row(fits, least) - masses[fits.indices])
+    specific, _ = _lowest_scored(fits, sizes)
+    likely, lowest = _lowest_scored(fits, masses)
+    closeness = np.exp(_of_row(fits, lowest) - masses[fits.indices])
     believed = csr_array((closeness, fits.indices, fits.indptr), shape=fits.shape)
     all_of_it = np.asarray(believed @ counts.astype(np.float64))
     narrowed = [
@@ -66,16 +66,16 @@ def choices(
     return out + [choice for choice in narrowed if choice.picks.nnz < fits.nnz]
 
 
-def _least(fits: csr_array, score: NDArray[np.float64]) -> tuple[csr_array, NDArray[np.float64]]:
+def _lowest_scored(fits: csr_array, score: NDArray[np.float64]) -> tuple[csr_array, NDArray[np.float64]]:
     """Return for each kind the tuples with the lowest score, and that score."""
     scores = score[fits.indices]
-    there = np.diff(fits.indptr) > 0
-    least = np.zeros(fits.shape[0])
-    if there.any():
-        least[there] = np.minimum.reduceat(scores, fits.indptr[:-1][there])
-    kept = scores <= _of_row(fits, least) + NEAR
-    ends = np.concatenate([[0], np.cumsum(kept)])[fits.indptr]
-    return csr_array((fits.data[kept], fits.indices[kept], ends), shape=fits.shape), least
+    matched = np.diff(fits.indptr) > 0
+    lowest = np.zeros(fits.shape[0])
+    if matched.any():
+        lowest[matched] = np.minimum.reduceat(scores, fits.indptr[:-1][matched])
+    minimal = scores <= _of_row(fits, lowest) + NEAR
+    ends = np.concatenate([[0], np.cumsum(minimal)])[fits.indptr]
+    return csr_array((fits.data[minimal], fits.indices[minimal], ends), shape=fits.shape), lowest
 
 
 def _of_row(matrix: csr_array, values: NDArray[np.float64]) -> NDArray[np.float64]:

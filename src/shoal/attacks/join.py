@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.attacks.standing import KnownColumn
+from shoal.attacks.column_matching import KnownColumn
 from shoal.errors import DataError
 from shoal.tables.frequency import RowNumbers
 
@@ -74,24 +74,24 @@ def _extended(
     """
     n_texts = np.bincount(column.kinds, minlength=column.n_kinds)[mine.value]
     to_look_up = np.concatenate([[0], np.cumsum(n_texts)])
-    few = to_look_up[mine.starts[left + 1]] - to_look_up[mine.starts[left]]
+    n_lookups = to_look_up[mine.starts[left + 1]] - to_look_up[mine.starts[left]]
     all_pairs = mine.lengths[left] * theirs.lengths[right]
-    found = []
-    n_found = 0
+    extended = []
+    n_extended = 0
     for chosen, work, children in (
-        (few < all_pairs, few, _looked_up),
-        (few >= all_pairs, all_pairs, _compared),
+        (n_lookups < all_pairs, n_lookups, _looked_up),
+        (n_lookups >= all_pairs, all_pairs, _compared),
     ):
         for rows in _pieces(np.flatnonzero(chosen), work):
-            found.append(children(left[rows], right[rows], mine, theirs, column))
-            n_found += len(found[-1][0])
-            if n_found > LARGEST:
+            extended.append(children(left[rows], right[rows], mine, theirs, column))
+            n_extended += len(extended[-1][0])
+            if n_extended > LARGEST:
                 raise DataError(
                     f"more than {LARGEST} pairs of different people and records match: too many to attack at once",
                     "attack with a sample of the people",
                 )
     nobody = np.zeros(0, np.int64)
-    return np.concatenate([nobody, *(a for a, _ in found)]), np.concatenate([nobody, *(b for _, b in found)])
+    return np.concatenate([nobody, *(a for a, _ in extended)]), np.concatenate([nobody, *(b for _, b in extended)])
 
 
 def _pieces(rows: RowNumbers, work: RowNumbers) -> Iterator[RowNumbers]:
@@ -104,9 +104,9 @@ def _compared(
     left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
 ) -> tuple[RowNumbers, RowNumbers]:
     n_theirs = theirs.lengths[right]
-    pair, within = _counted_out(mine.lengths[left] * n_theirs)
-    a = mine.starts[left[pair]] + within // n_theirs[pair]
-    b = theirs.starts[right[pair]] + within % n_theirs[pair]
+    pair, offset = _counted_out(mine.lengths[left] * n_theirs)
+    a = mine.starts[left[pair]] + offset // n_theirs[pair]
+    b = theirs.starts[right[pair]] + offset % n_theirs[pair]
     fits = column.stand(mine.value[a], theirs.value[b])
     return a[fits], b[fits]
 
@@ -114,14 +114,14 @@ def _compared(
 def _looked_up(
     left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
 ) -> tuple[RowNumbers, RowNumbers]:
-    pair, within = _counted_out(mine.lengths[left])
-    child, other = mine.starts[left[pair]] + within, right[pair]
+    pair, offset = _counted_out(mine.lengths[left])
+    child, other = mine.starts[left[pair]] + offset, right[pair]
     starts = np.searchsorted(column.kinds, np.arange(column.n_kinds + 1))
-    row, within = _counted_out(np.diff(starts)[mine.value[child]])
-    asked = other[row] * theirs.width + column.texts[starts[mine.value[child[row]]] + within]
-    place = np.minimum(np.searchsorted(theirs.keys, asked), len(theirs.keys) - 1)
-    fits = theirs.keys[place] == asked
-    return child[row][fits], place[fits]
+    row, offset = _counted_out(np.diff(starts)[mine.value[child]])
+    wanted = other[row] * theirs.width + column.texts[starts[mine.value[child[row]]] + offset]
+    position = np.minimum(np.searchsorted(theirs.keys, wanted), len(theirs.keys) - 1)
+    fits = theirs.keys[position] == wanted
+    return child[row][fits], position[fits]
 
 
 def _counted_out(lengths: RowNumbers) -> tuple[RowNumbers, RowNumbers]:

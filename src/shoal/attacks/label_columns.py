@@ -15,6 +15,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.column_matching import mark_of
 from shoal.attacks.label_rules import (
     LabelRule,
     LeafSet,
@@ -26,7 +27,6 @@ from shoal.attacks.label_rules import (
     tight_range_rule,
     tight_set_rule,
 )
-from shoal.attacks.standing import mark_of
 from shoal.hierarchies.hierarchy import Hierarchy, Label
 from shoal.hierarchies.reader import LeavesBehind, Reader
 from shoal.notation.codec import Coded
@@ -123,18 +123,18 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
 
 def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int | None:
     """Return the lowest level that has all labels but the top; None if there are none."""
-    shown = set(texts) - {hierarchy.top}
-    if not shown:
+    visible = set(texts) - {hierarchy.top}
+    if not visible:
         return None
-    return next((level for level in range(hierarchy.height) if shown <= set(hierarchy.labels[level])), 0)
+    return next((level for level in range(hierarchy.height) if visible <= set(hierarchy.labels[level])), 0)
 
 
 def _top_is_silent(policy: Policy, hierarchy: Hierarchy) -> bool:
     """Return whether a cell may show the top for another reason than the values of its class."""
     cells = policy.columns[hierarchy.column].cells
     hidden = None in hierarchy.leaves or hierarchy.uncovered is not None  # which are in no range and no set
-    kept = policy.release.suppressed == "keep" and policy.release.max_suppression > 0
-    return kept or bool(policy.enforced) or (hidden and cells in TIGHT_RANGES | TIGHT_SETS)
+    keeps_suppressed = policy.release.suppressed == "keep" and policy.release.max_suppression > 0
+    return keeps_suppressed or bool(policy.enforced) or (hidden and cells in TIGHT_RANGES | TIGHT_SETS)
 
 
 # --- without it ---------------------------------------------------------------------------------------------------
@@ -158,8 +158,11 @@ def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy
     printed = [named.by(text) for text in released.texts]
     boxes = _are_boxes(released.texts, covered, printed)
     labels = [
-        ProvedLabel(leaves, tuple(of[[i]] for i in range(len(of))) if boxes and len(of) > 1 else ())
-        for leaves, of in zip(covered, printed, strict=True)
+        ProvedLabel(
+            leaves,
+            tuple(named_leaves[[i]] for i in range(len(named_leaves))) if boxes and len(named_leaves) > 1 else (),
+        )
+        for leaves, named_leaves in zip(covered, printed, strict=True)
     ]
     labels.append(ProvedLabel(everything[-1:] if has_null else everything))
     text_of = np.where(released.codes < 0, len(released.texts), released.codes).astype(np.int64)
@@ -193,7 +196,9 @@ class _Named:
             return NO_LEAVES
         members = read_set(text)
         if members is None:
-            members = next((one for one in lists(text) if all(member in self._leaf_of for member in one)), None)
+            members = next(
+                (listed for listed in lists(text) if all(member in self._leaf_of for member in listed)), None
+            )
         if members is not None:
             named = [self._leaf_of[member] for member in members if member in self._leaf_of]
             return np.array(sorted(set(named)), np.int64) if len(named) == len(members) else NO_LEAVES
@@ -201,10 +206,10 @@ class _Named:
         if first != last:
             ends = [self._leaf_of[end] for end in (first, last) if end in self._leaf_of]
             return np.array(sorted(ends), np.int64) if len(ends) == 2 else NO_LEAVES
-        found = read_range(text, self._mark)
-        if found is None or not (found.first_within and found.last_within and found.first < found.last):
+        span = read_range(text, self._mark)
+        if span is None or not (span.first_within and span.last_within and span.first < span.last):
             return NO_LEAVES
-        ends = [self._by_number[x] for x in (found.first, found.last) if x in self._by_number]
+        ends = [self._by_number[x] for x in (span.first, span.last) if x in self._by_number]
         return np.array(ends, np.int64) if len(ends) == 2 else NO_LEAVES
 
 
@@ -213,21 +218,19 @@ def _visible_values(texts: Sequence[str], mark: DecimalMark | None) -> list[str]
 
     Where the original is unknown these are the values that there may be; what they prove does not depend on others.
     """
-    shown: set[str] = set()
+    visible: set[str] = set()
     for text in texts:
         if (members := read_set(text)) is not None:
-            shown.update(members)
-        elif (
-            (found := read_range(text, mark or ".")) is not None and found.first.is_finite() and found.last.is_finite()
-        ):
-            first, last = found.first, found.last
+            visible.update(members)
+        elif (span := read_range(text, mark or ".")) is not None and span.first.is_finite() and span.last.is_finite():
+            first, last = span.first, span.last
             whole = first == int(first) and last == int(last) and last - first <= WIDEST
-            shown.update(map(str, range(int(first), int(last) + 1)) if whole else (f"{first:f}", f"{last:f}"))
+            visible.update(map(str, range(int(first), int(last) + 1)) if whole else (f"{first:f}", f"{last:f}"))
         elif days_of(text)[0] != days_of(text)[1]:
-            shown.update(days_of(text))
+            visible.update(days_of(text))
         elif not is_star(text) and read_mask(text) is None:
-            shown.add(text)
-    return sorted(shown)
+            visible.add(text)
+    return sorted(visible)
 
 
 def _are_boxes(texts: Sequence[str], covered: Sequence[LeafSet], printed: Sequence[LeafSet]) -> bool:
@@ -238,12 +241,10 @@ def _are_boxes(texts: Sequence[str], covered: Sequence[LeafSet], printed: Sequen
     """
     general = [set(leaves.tolist()) for leaves, named in zip(covered, printed, strict=True) if len(named) > 1]
     general = sorted(general, key=len)[:MAX_COMPARED]
-    for i, one in enumerate(general):
-        for other in general[i + 1 :]:
-            if one & other and not (one <= other or other <= one):
+    for i, smaller in enumerate(general):
+        for larger in general[i + 1 :]:
+            if smaller & larger and not (smaller <= larger or larger <= smaller):
                 return True
-    ranges = [found for text in texts if (found := read_range(text)) is not None and found.last_within]
-    widths = sorted(
-        {found.last - found.first for found in ranges if found.first.is_finite() and found.last.is_finite()}
-    )
+    ranges = [span for text in texts if (span := read_range(text)) is not None and span.last_within]
+    widths = sorted({span.last - span.first for span in ranges if span.first.is_finite() and span.last.is_finite()})
     return len(widths) > MAX_WIDTHS

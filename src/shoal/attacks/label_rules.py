@@ -122,13 +122,13 @@ def family_rule(members: Sequence[LeafSet]) -> LabelRule:
 
     ``members``: all sets of leaves that could have been written.
     """
-    sets = [frozenset(one.tolist()) for one in members]
+    sets = [frozenset(member.tolist()) for member in members]
 
     def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
-        own = frozenset(leaves.tolist())
-        smaller = [one for one in sets if one < own]
-        largest = [one for one in smaller if not any(one < other for other in smaller)]
-        return tuple(np.array(sorted(own - one), np.int64) for one in dict.fromkeys(largest))
+        covered = frozenset(leaves.tolist())
+        smaller = [member for member in sets if member < covered]
+        largest = [member for member in smaller if not any(member < other for other in smaller)]
+        return tuple(np.array(sorted(covered - member), np.int64) for member in dict.fromkeys(largest))
 
     return witnesses
 
@@ -136,11 +136,11 @@ def family_rule(members: Sequence[LeafSet]) -> LabelRule:
 def _of_several(witnesses: LabelRule) -> LabelRule:
     """Return a rule that says nothing about a text that stands for one distinguishable value."""
 
-    def found(leaves: LeafSet) -> tuple[LeafSet, ...]:
+    def witnesses_of_several(leaves: LeafSet) -> tuple[LeafSet, ...]:
         sets = witnesses(leaves)
-        return sets if len({one.tobytes() for one in sets}) > 1 else ()
+        return sets if len({witness.tobytes() for witness in sets}) > 1 else ()
 
-    return found
+    return witnesses_of_several
 
 
 # --- what remains likely ------------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def shares_given(label: ProvedLabel, n: int, weights: NDArray[np.float64], limit
     prior = weights[label.leaves] / total if total > 0 else np.full(len(label.leaves), 1 / len(label.leaves))
     if not label.witnesses:
         return prior
-    place = {leaf: i for i, leaf in enumerate(label.leaves.tolist())}
-    sets = [np.array([place[leaf] for leaf in witness.tolist()], np.int64) for witness in label.witnesses]
+    index_of = {leaf: i for i, leaf in enumerate(label.leaves.tolist())}
+    sets = [np.array([index_of[leaf] for leaf in witness.tolist()], np.int64) for witness in label.witnesses]
     if label.disjoint:
         return _shares_with_disjoint(prior, sets, n) if n <= MAX_RECORDS and len(sets) * n * n <= limit else None
     if (children := _complements(sets, len(prior))) is not None:
@@ -171,7 +171,7 @@ def _shares_with_disjoint(prior: NDArray[np.float64], sets: list[NDArray[np.int6
     The generating function of the number of ways is exp(r x) · Π (exp(q_i x) − 1); all its terms are positive, so
     nothing cancels. Without one set it counts the ways to go on after a record of that set.
     """
-    masses = [float(prior[one].sum()) for one in sets]
+    masses = [float(prior[leaves].sum()) for leaves in sets]
     rest = max(0.0, 1.0 - sum(masses))
     steps = np.arange(n + 1)
     factorials = np.cumprod(np.concatenate([[1.0], np.arange(1, n + 1, dtype=np.float64)]))
@@ -195,16 +195,16 @@ def _shares_with_disjoint(prior: NDArray[np.float64], sets: list[NDArray[np.int6
     if not ways > 0:
         return prior
     shares = prior * before[-1][n - 1] / ways
-    for i, one in enumerate(sets):
-        without = product(before[i], after[len(sets) - 1 - i])
-        shares[one] = prior[one] * (without[n - 1] + before[-1][n - 1]) / ways
+    for i, leaves in enumerate(sets):
+        others_met = product(before[i], after[len(sets) - 1 - i])
+        shares[leaves] = prior[leaves] * (others_met[n - 1] + before[-1][n - 1]) / ways
     return np.asarray(shares)
 
 
 def _complements(sets: list[NDArray[np.int64]], n_leaves: int) -> list[NDArray[np.int64]] | None:
     """Return the children of which each set is the complement, if they divide all leaves."""
     everything = np.arange(n_leaves)
-    children = [np.setdiff1d(everything, one) for one in sets]
+    children = [np.setdiff1d(everything, leaves) for leaves in sets]
     members = np.concatenate(children)
     return children if len(members) == n_leaves and len(np.unique(members)) == n_leaves else None
 
@@ -228,9 +228,9 @@ def _shares_by_inclusion(prior: NDArray[np.float64], sets: list[NDArray[np.int64
     possible, shares = 0.0, np.zeros(len(prior))
     for chosen in range(1 << len(sets)):
         free = np.ones(len(prior), np.bool_)
-        for i, one in enumerate(sets):
+        for i, leaves in enumerate(sets):
             if chosen >> i & 1:
-                free[one] = False
+                free[leaves] = False
         sign = -1.0 if chosen.bit_count() % 2 else 1.0
         mass = float(prior[free].sum())
         possible += sign * mass**n

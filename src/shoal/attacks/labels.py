@@ -13,13 +13,13 @@ from shoal.attacks.confidence import spread_above
 from shoal.attacks.downcoding import Downcoded, downcoded
 from shoal.attacks.halves import MIN_PEOPLE, halves
 from shoal.attacks.label_columns import LabelColumn, label_column
-from shoal.attacks.once import encoded_once
 from shoal.attacks.predicates import (
     Predicates,
     chance_of_one,
     people_in_boxes,
     predicates_of,
 )
+from shoal.attacks.read_cache import encoded_once
 from shoal.attacks.risk import Performance, Question, Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
@@ -63,17 +63,17 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
     """Attack the labels of a release."""
     original = None if target.original is None else target.original.table
     columns = label_columns(target.release, original, target.quasi, target.policy)
-    found = downcoded(columns)
-    if not found.n_general:
+    proved = downcoded(columns)
+    if not proved.n_general:
         if target.policy is None:
             return LabelAttacks(left_out=(f"{DOWNCODING}, {PREDICATES}: no quasi-identifier is generalized",))
-        return LabelAttacks((_nothing(DOWNCODING, found), _nothing(PREDICATES, found)))
-    risks = [downcoding_risk(found)]
+        return LabelAttacks((_nothing(DOWNCODING, proved), _nothing(PREDICATES, proved)))
+    risks = [downcoding_risk(proved)]
     if target.original is None:
         reason = "predicate singling out: needs the original, in which predicates are counted"
         return LabelAttacks(tuple(risks), (reason,), _assumptions(columns))
     try:
-        tried = _predicate_singling_out(target, found)
+        tried = _predicate_singling_out(target, proved)
     except DataError:  # more pairs of people and classes than fit in memory
         tried = "too many people lie in too many boxes"
     if isinstance(tried, str):
@@ -83,9 +83,9 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
     return LabelAttacks((*risks, predicates), (), _assumptions(columns), undecided)
 
 
-def _nothing(name: str, found: Downcoded) -> Risk:
+def _nothing(name: str, proved: Downcoded) -> Risk:
     """Return the risk of a release whose cells are all values: there is nothing to conclude from a label."""
-    n = len(found.class_of)
+    n = len(proved.class_of)
     return Risk(name, "singling out", None, n, 0.0, None, 0.0, "No quasi-identifier is generalized.", effective=SURE)
 
 
@@ -128,27 +128,27 @@ def _assumptions(columns: Sequence[LabelColumn]) -> tuple[str, ...]:
 # --- downcoding ---------------------------------------------------------------------------------------------------
 
 
-def downcoding_risk(found: Downcoded) -> Risk:
+def downcoding_risk(proved: Downcoded) -> Risk:
     """Return the share of generalized records whose whole tuple is certain; its cells beside it."""
-    right, right_tuples = _right(found)
-    whole = float(right_tuples.sum()) + found.n_single
-    n, n_cells = found.n_general, found.n_general_cells
+    right, right_tuples = _right(proved)
+    whole = float(right_tuples.sum()) + proved.n_single
+    n, n_cells = proved.n_general, proved.n_general_cells
     cells = float(right.sum())
-    wrong = len(found.certain) - int(right.sum())
+    wrong = len(proved.certain) - int(right.sum())
     sentence = (
         f"Of the generalized records, {percent_words(whole / n)} get their whole original tuple back from the "
         f"texts and the rules of the algorithm alone; {percent_words(cells / n_cells)} of the generalized cells are "
-        f"certain, and in {percent_words(float(found.likelier.sum()) / n)} of the records a value is more than 5 "
+        f"certain, and in {percent_words(float(proved.likelier.sum()) / n)} of the records a value is more than 5 "
         "points likelier than its label says."
     )
     if wrong:
         sentence += f" {wrong} claims were wrong: the release was not written as assumed."
-    if found.n_unsolved:
-        sentence += f" For {found.n_unsolved} cells of large classes, likelihoods were not computed."
+    if proved.n_unsolved:
+        sentence += f" For {proved.n_unsolved} cells of large classes, likelihoods were not computed."
     figures = {
-        "whole tuples": Performance(whole, float(len(found.tuples) + found.n_single), whole / n),
-        "cells": Performance(cells, float(len(found.certain)), cells / n_cells),
-        "likelier": Performance(float(found.likelier.sum()), float(n), float(found.likelier.sum()) / n),
+        "whole tuples": Performance(whole, float(len(proved.tuples) + proved.n_single), whole / n),
+        "cells": Performance(cells, float(len(proved.certain)), cells / n_cells),
+        "likelier": Performance(float(proved.likelier.sum()), float(n), float(proved.likelier.sum()) / n),
     }
     return Risk(
         DOWNCODING,
@@ -166,16 +166,16 @@ def downcoding_risk(found: Downcoded) -> Risk:
     )
 
 
-def _right(found: Downcoded) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _right(proved: Downcoded) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which certain values, and which certain tuples, somebody of the original in the class's box has."""
-    if any(column.leaf_of is None for column in found.columns):
-        return np.ones(len(found.certain), np.bool_), np.ones(len(found.tuples), np.bool_)
-    boxes = people_in_boxes(found, None)
-    sizes = [len(column.domain) for column in found.columns]
+    if any(column.leaf_of is None for column in proved.columns):
+        return np.ones(len(proved.certain), np.bool_), np.ones(len(proved.tuples), np.bool_)
+    boxes = people_in_boxes(proved, None)
+    sizes = [len(column.domain) for column in proved.columns]
     sides = []
-    for values in (found.certain, found.tuples):
-        asked = Predicates("", values.class_of, values.column[:, None], values.leaf[:, None])
-        sides.append(boxes.satisfying(asked, sizes) > 0)
+    for values in (proved.certain, proved.tuples):
+        claimed = Predicates("", values.class_of, values.column[:, None], values.leaf[:, None])
+        sides.append(boxes.satisfying(claimed, sizes) > 0)
     return sides[0], sides[1]
 
 
@@ -192,12 +192,12 @@ class _TriedPredicates:
     outside: RowNumbers | None  # how many people outside the release satisfy each
 
 
-def _predicate_singling_out(target: LabelTarget, found: Downcoded) -> tuple[Risk, str] | str:
+def _predicate_singling_out(target: LabelTarget, proved: Downcoded) -> tuple[Risk, str] | str:
     """Return the risk and what it leaves undecided, or why it was not measured."""
     assert target.original is not None
     everybody = target.original.table
     n = everybody.num_rows
-    isolated = _on_the_release(target, found, predicates_of(found))
+    isolated = _on_the_release(target, proved, predicates_of(proved))
     if target.control is not None:
         people = _together(everybody, target.control, target.quasi)
         sides = np.arange(n), np.arange(n, people.num_rows)
@@ -211,7 +211,7 @@ def _predicate_singling_out(target: LabelTarget, found: Downcoded) -> tuple[Risk
             measured = _compared(target, half.release, everybody, half.inside, half.outside, of_whom, isolated)
             return "a release of half of the people is not generalized" if measured is None else (measured, "")
         reason = half
-    measured = _beside_any_predicate(target, found, n)
+    measured = _beside_any_predicate(target, proved, n)
     if measured is None:
         return f"{reason}, and its labels name no value"
     if measured.above_interval[0] > TOLERATED_EXCESS:
@@ -225,24 +225,26 @@ def _predicate_singling_out(target: LabelTarget, found: Downcoded) -> tuple[Risk
     )
 
 
-def _beside_any_predicate(target: LabelTarget, found: Downcoded, n: int) -> Risk | None:
+def _beside_any_predicate(target: LabelTarget, proved: Downcoded, n: int) -> Risk | None:
     """Return the risk of predicates on values that labels name, beyond the best predicate that needs no release."""
     ceiling = (1 - 1 / n) ** (n - 1) if n > 1 else 1.0
-    predicates = predicates_of(found, named=True)
-    isolated = _on_the_release(target, found, predicates)
+    predicates = predicates_of(proved, named=True)
+    isolated = _on_the_release(target, proved, predicates)
     tried = [
-        _TriedPredicates(one, of, np.full(len(one), ceiling), None)
-        for one, of in zip(predicates, isolated, strict=True)
+        _TriedPredicates(predicate, isolates, np.full(len(predicate), ceiling), None)
+        for predicate, isolates in zip(predicates, isolated, strict=True)
     ]
-    return _risk(tried, isolated, WITHOUT_RELEASE) if any(len(one) for one in predicates) else None
+    return _risk(tried, isolated, WITHOUT_RELEASE) if any(len(predicate) for predicate in predicates) else None
 
 
-def _on_the_release(target: LabelTarget, found: Downcoded, predicates: Sequence[Predicates]) -> list[NDArray[np.bool_]]:
+def _on_the_release(
+    target: LabelTarget, proved: Downcoded, predicates: Sequence[Predicates]
+) -> list[NDArray[np.bool_]]:
     """Return for each kind of predicates which isolate a person of the original."""
     assert target.original is not None
-    boxes = people_in_boxes(found, None, _persons(target, target.original.table))
-    sizes = [len(column.domain) for column in found.columns]
-    return [boxes.satisfying(one, sizes) == 1 for one in predicates]
+    boxes = people_in_boxes(proved, None, _persons(target, target.original.table))
+    sizes = [len(column.domain) for column in proved.columns]
+    return [boxes.satisfying(kind, sizes) == 1 for kind in predicates]
 
 
 def _compared(
@@ -258,42 +260,42 @@ def _compared(
     of_release = downcoded(label_columns(release, people, target.quasi, target.policy))
     persons = _persons(target, people)
     sizes = [len(column.domain) for column in of_release.columns]
-    own, theirs = (
+    inside_boxes, outside_boxes = (
         people_in_boxes(of_release, rows, None if persons is None else persons[rows]) for rows in (inside, outside)
     )
     n, m = (len(rows) if persons is None else len(np.unique(persons[rows])) for rows in (inside, outside))
     tried = []
     for predicates in predicates_of(of_release):
-        satisfying = theirs.satisfying(predicates, sizes)
+        satisfying = outside_boxes.satisfying(predicates, sizes)
         tried.append(
             _TriedPredicates(
-                predicates, own.satisfying(predicates, sizes) == 1, chance_of_one(satisfying, m, n), satisfying
+                predicates, inside_boxes.satisfying(predicates, sizes) == 1, chance_of_one(satisfying, m, n), satisfying
             )
         )
-    return _risk(tried, isolated, of_whom) if any(len(one.predicates) for one in tried) else None
+    return _risk(tried, isolated, of_whom) if any(len(trial.predicates) for trial in tried) else None
 
 
 def _risk(tried: Sequence[_TriedPredicates], isolated: Sequence[NDArray[np.bool_]], of_whom: str) -> Risk:
     by_name = {
-        one.predicates.name: Scored(
-            one.isolated.astype(np.float64), one.by_chance, of_whom, classes=one.predicates.class_of
+        trial.predicates.name: Scored(
+            trial.isolated.astype(np.float64), trial.by_chance, of_whom, classes=trial.predicates.class_of
         )
-        for one in tried
-        if len(one.predicates)
+        for trial in tried
+        if len(trial.predicates)
     }
-    whole = {one.predicates.name: of for one, of in zip(tried, isolated, strict=True)}
-    light = {one.predicates.name: share for one in tried if (share := _lightest(one)) is not None}
+    whole = {trial.predicates.name: isolates for trial, isolates in zip(tried, isolated, strict=True)}
+    light = {trial.predicates.name: share for trial in tried if (share := _lightest(trial)) is not None}
 
     def sentence(scored: Scored) -> str:
-        name = next(name for name, one in by_name.items() if one is scored)
+        name = next(name for name, trial in by_name.items() if trial is scored)
         n = len(scored.credits)
-        said = (
+        text = (
             f"Of {n} predicates made from a release (a class and {name} of it), "
             f"{percent_words(float(scored.credits.mean()))} single out one person, and "
             f"{percent_words(scored.control_share)} by chance ({of_whom})"
         )
-        said += f"; of those that nobody outside satisfies, {percent_words(light[name])}" if name in light else ""
-        return said + f". On this release: {percent_words(float(whole[name].mean()) if len(whole[name]) else 0.0)}."
+        text += f"; of those that nobody outside satisfies, {percent_words(light[name])}" if name in light else ""
+        return text + f". On this release: {percent_words(float(whole[name].mean()) if len(whole[name]) else 0.0)}."
 
     measured = risk(PREDICATES, "singling out", by_name, sentence)
     best = by_name[measured.intruder]

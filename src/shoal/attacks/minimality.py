@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.attacks.deals import TooManyError, deals, posterior
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.value_assignments import TooManyError, deals, posterior
 from shoal.compiled.kernels import group
 from shoal.engines.local import LocalEngine
 from shoal.hierarchies.hierarchy import Hierarchy
@@ -91,15 +91,15 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
     risks = []
     for i, (domain, codes) in enumerate(whole):
         blind = _right(class_of, codes, _histogram(class_of, codes, len(domain.texts)))
-        found = blind if learned is None else _right(learned.group_of, codes, learned.likely[i])
+        credits = blind if learned is None else _right(learned.group_of, codes, learned.likely[i])
         how = "" if listed else "; estimated, because not all assignments of the values could be tried"
         risks.append(
             risk(
                 "minimality",
                 "inference",
-                Scored(found, blind, "the most frequent value of the class", classes=class_of),
+                Scored(credits, blind, "the most frequent value of the class", classes=class_of),
                 f"An attacker who knows the algorithm and all quasi-identifiers correctly guesses the "
-                f"{domain.column} of {percent_words(float(found.mean()))} of the targets; from the classes alone, "
+                f"{domain.column} of {percent_words(float(credits.mean()))} of the targets; from the classes alone, "
                 f"{percent_words(float(blind.mean()))}{how}.",
                 column=domain.column,
             )
@@ -123,8 +123,8 @@ def _leaves(original: LocalEngine, hierarchy: Hierarchy) -> Codes:
 
 def _values(original: LocalEngine, domain: Domain) -> Codes:
     coded = original.coded(domain.column)
-    place = {text: i for i, text in enumerate(domain.texts)}
-    return np.array([*(place[text] for text in coded.texts), place.get(None, -1)], np.int32)[coded.codes]
+    number_of = {text: i for i, text in enumerate(domain.texts)}
+    return np.array([*(number_of[text] for text in coded.texts), number_of.get(None, -1)], np.int32)[coded.codes]
 
 
 def _classes(leaves: Codes, hierarchies: tuple[Hierarchy, ...], node: list[int]) -> tuple[RowNumbers, Codes]:
@@ -199,12 +199,12 @@ def _learned(
         raise UntoldError("too many ways to suppress records of finer releases") from None
     if chances is None:
         raise UntoldError("no assignment that was tried explains the release")
-    for one, chance, (groups, values, sizes) in zip(classes, chances, of_class, strict=True):
-        expected = np.einsum("d,dgv->gv", chance, one.tables) / sizes[:, None]
+    for assignment, chance, (groups, values, sizes) in zip(classes, chances, of_class, strict=True):
+        expected = np.einsum("d,dgv->gv", chance, assignment.tables) / sizes[:, None]
         for i, table in enumerate(likely):
             for v, value in enumerate(values.tolist()):
                 table[groups, joint[value, i]] += expected[:, v]
-    return _LikelyValues(group_of, likely), all(one.listed for one in classes)
+    return _LikelyValues(group_of, likely), all(assignment.listed for assignment in classes)
 
 
 def _refusal(

@@ -17,11 +17,11 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.column_matching import KnownColumn
 from shoal.attacks.downcoding import Downcoded
 from shoal.attacks.join import fitting
 from shoal.attacks.label_columns import NO_LEAVES, LabelColumn
 from shoal.attacks.label_rules import LeafSet
-from shoal.attacks.standing import KnownColumn
 from shoal.compiled.kernels import group
 from shoal.tables.frequency import RowNumbers, packed
 
@@ -59,51 +59,51 @@ class PeopleInBoxes:
         """Return how many people satisfy each predicate; ``sizes`` are those of the columns' domains."""
         out = np.zeros(len(predicates), np.int64)
         for columns in np.unique(predicates.columns, axis=0).tolist():
-            asked = np.flatnonzero((predicates.columns == columns).all(axis=1))
-            pair_keys, asked_keys = self.class_of, predicates.class_of[asked]
+            rows = np.flatnonzero((predicates.columns == columns).all(axis=1))
+            pair_keys, asked_keys = self.class_of, predicates.class_of[rows]
             for i, j in enumerate(columns):
                 pair_keys = pair_keys * sizes[j] + self.leaves[self.kind_of, j]
-                asked_keys = asked_keys * sizes[j] + predicates.leaves[asked, i]
-            out[asked] = self._people_with(pair_keys, asked_keys)
+                asked_keys = asked_keys * sizes[j] + predicates.leaves[rows, i]
+            out[rows] = self._people_with(pair_keys, asked_keys)
         return out
 
     def _people_with(self, pair_keys: RowNumbers, asked_keys: RowNumbers) -> RowNumbers:
-        known, which = np.unique(asked_keys, return_inverse=True)
-        if not len(known):
+        wanted, number_of = np.unique(asked_keys, return_inverse=True)
+        if not len(wanted):
             return np.zeros(0, np.int64)
-        place = np.minimum(np.searchsorted(known, pair_keys), len(known) - 1)
-        of_asked = np.flatnonzero(known[place] == pair_keys)
+        position = np.minimum(np.searchsorted(wanted, pair_keys), len(wanted) - 1)
+        matching = np.flatnonzero(wanted[position] == pair_keys)
         if self.persons is None:
-            sums = np.bincount(place[of_asked], self.counts[self.kind_of[of_asked]], len(known)).astype(np.int64)
-            return np.asarray(sums[which.ravel()])
+            sums = np.bincount(position[matching], self.counts[self.kind_of[matching]], len(wanted)).astype(np.int64)
+            return np.asarray(sums[number_of.ravel()])
         kinds, persons = self.persons
         order = np.argsort(kinds, kind="stable")
         starts = np.searchsorted(kinds[order], np.arange(len(self.counts) + 1))
-        found = [
+        people = [
             np.column_stack([np.full(hi - lo, at), persons[order[lo:hi]]])
-            for at, kind in zip(place[of_asked].tolist(), self.kind_of[of_asked].tolist(), strict=True)
+            for at, kind in zip(position[matching].tolist(), self.kind_of[matching].tolist(), strict=True)
             for lo, hi in [(int(starts[kind]), int(starts[kind + 1]))]
         ]
-        rows = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *found]), axis=0)
-        return np.bincount(rows[:, 0], minlength=len(known)).astype(np.int64)[which.ravel()]
+        rows = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *people]), axis=0)
+        return np.bincount(rows[:, 0], minlength=len(wanted)).astype(np.int64)[number_of.ravel()]
 
 
-def people_in_boxes(found: Downcoded, rows: RowNumbers | None, persons: RowNumbers | None = None) -> PeopleInBoxes:
+def people_in_boxes(proved: Downcoded, rows: RowNumbers | None, persons: RowNumbers | None = None) -> PeopleInBoxes:
     """Return who lies in which box; ``rows`` of the original are looked at, and ``persons`` tells whose they are."""
-    leaves = np.column_stack([np.zeros(0, np.int64) if c.leaf_of is None else c.leaf_of for c in found.columns])
+    leaves = np.column_stack([np.zeros(0, np.int64) if c.leaf_of is None else c.leaf_of for c in proved.columns])
     leaves = leaves if rows is None else leaves[rows]
-    known = np.flatnonzero((leaves >= 0).all(axis=1))
-    if not len(known):
+    readable = np.flatnonzero((leaves >= 0).all(axis=1))
+    if not len(readable):
         nothing = np.zeros(0, np.int64)
         return PeopleInBoxes(nothing, nothing, leaves[:0], nothing, None)
-    kind_of, firsts = group(packed(leaves[known].astype(np.int32)))
-    kinds = leaves[known][firsts]
-    of_kind, of_class = fitting(kinds, found.texts, [_as_known(column) for column in found.columns])
-    whose = None if persons is None else (kind_of.astype(np.int64), persons[known])
-    return PeopleInBoxes(of_class, of_kind, kinds, np.bincount(kind_of).astype(np.int64), whose)
+    kind_of, firsts = group(packed(leaves[readable].astype(np.int32)))
+    kinds = leaves[readable][firsts]
+    of_kind, of_class = fitting(kinds, proved.texts, [_matching_column(column) for column in proved.columns])
+    owners = None if persons is None else (kind_of.astype(np.int64), persons[readable])
+    return PeopleInBoxes(of_class, of_kind, kinds, np.bincount(kind_of).astype(np.int64), owners)
 
 
-def _as_known(column: LabelColumn) -> KnownColumn:
+def _matching_column(column: LabelColumn) -> KnownColumn:
     """Return which text stands for which leaf, as the join of people and classes wants it."""
     texts = np.repeat(np.arange(len(column.labels)), [len(label.leaves) for label in column.labels])
     leaves = np.concatenate([np.zeros(0, np.int64), *(label.leaves for label in column.labels)])
@@ -117,30 +117,30 @@ def _as_known(column: LabelColumn) -> KnownColumn:
 # --- which predicates ---------------------------------------------------------------------------------------------
 
 
-def predicates_of(found: Downcoded, *, named: bool = False) -> tuple[Predicates, ...]:
+def predicates_of(proved: Downcoded, *, named: bool = False) -> tuple[Predicates, ...]:
     """Return the predicates of each kind: each value that a cell names, the rarest of the class, and pairs of them.
 
     Of a cell that names no value, the rarest ones are tried; with ``named``, none.
     """
-    rarity = [_released_shares(column) for column in found.columns]
+    rarity = [_released_shares(column) for column in proved.columns]
     values: dict[tuple[int, int], LeafSet] = {}
     single: list[tuple[int, int, int]] = []
     rarest: list[tuple[int, int, int]] = []
     pairs: list[tuple[int, int, int, int, int]] = []
-    for c, texts in enumerate(found.texts.tolist()):
-        own: list[tuple[float, int, int]] = []
-        for j in np.flatnonzero(found.is_general[c]).tolist():
+    for c, texts in enumerate(proved.texts.tolist()):
+        candidates: list[tuple[float, int, int]] = []
+        for j in np.flatnonzero(proved.is_general[c]).tolist():
             if (j, texts[j]) not in values:
-                column = found.columns[j]
+                column = proved.columns[j]
                 tried = not named or len(column.printed[texts[j]]) > 0
                 values[j, texts[j]] = _values_to_try(column, texts[j], rarity[j]) if tried else NO_LEAVES
-            own += [(float(rarity[j][leaf]), j, leaf) for leaf in values[j, texts[j]].tolist()]
-        if not own:
+            candidates += [(float(rarity[j][leaf]), j, leaf) for leaf in values[j, texts[j]].tolist()]
+        if not candidates:
             continue
-        single += [(c, j, leaf) for _, j, leaf in own]
-        rarest.append((c, *min(own)[1:]))
-        pairs += [(c, *pair) for pair in _rarest_pairs(own)]
-    ones, rares = (np.array(some, np.int64).reshape(-1, 3) for some in (single, rarest))
+        single += [(c, j, leaf) for _, j, leaf in candidates]
+        rarest.append((c, *min(candidates)[1:]))
+        pairs += [(c, *pair) for pair in _rarest_pairs(candidates)]
+    ones, rares = (np.array(rows, np.int64).reshape(-1, 3) for rows in (single, rarest))
     twos = np.array(pairs, np.int64).reshape(-1, 5)
     return (
         Predicates(ONE_VALUE, ones[:, 0], ones[:, 1:2], ones[:, 2:]),
@@ -149,16 +149,16 @@ def predicates_of(found: Downcoded, *, named: bool = False) -> tuple[Predicates,
     )
 
 
-def _rarest_pairs(own: Sequence[tuple[float, int, int]]) -> list[tuple[int, int, int, int]]:
+def _rarest_pairs(candidates: Sequence[tuple[float, int, int]]) -> list[tuple[int, int, int, int]]:
     by_column: dict[int, list[tuple[float, int]]] = {}
-    for share, j, leaf in own:
+    for share, j, leaf in candidates:
         by_column.setdefault(j, []).append((share, leaf))
-    found = [
+    weighed = [
         (a * b, j, x, l, y)
-        for (j, ones), (l, others) in combinations(sorted(by_column.items()), 2)
-        for (a, x), (b, y) in product(ones, others)
+        for (j, first_values), (l, second_values) in combinations(sorted(by_column.items()), 2)
+        for (a, x), (b, y) in product(first_values, second_values)
     ]
-    return [pair[1:] for pair in sorted(found)[:MAX_PAIRS]]
+    return [pair[1:] for pair in sorted(weighed)[:MAX_PAIRS]]
 
 
 def _values_to_try(column: LabelColumn, text: int, rarity: NDArray[np.float64]) -> LeafSet:
@@ -190,17 +190,17 @@ def chance_of_one(satisfying: RowNumbers, n_outside: int, n: int) -> NDArray[np.
     if n_outside < n:
         w = k / max(1, n_outside)
         return np.asarray(n * w * (1 - w) ** (n - 1))
-    known, which = np.unique(satisfying, return_inverse=True)
-    chances = np.array([_drawn_once(of, n_outside, n) for of in known.tolist()])
-    return np.asarray(chances[which.ravel()])
+    counts, number_of = np.unique(satisfying, return_inverse=True)
+    chances = np.array([_drawn_once(count, n_outside, n) for count in counts.tolist()])
+    return np.asarray(chances[number_of.ravel()])
 
 
 def _drawn_once(satisfying: int, n_outside: int, n: int) -> float:
     """Return the hypergeometric chance that ``n`` of ``n_outside`` people include one of those who satisfy."""
-    others = n_outside - satisfying
-    if not satisfying or others < n - 1:
+    unsatisfying = n_outside - satisfying
+    if not satisfying or unsatisfying < n - 1:
         return 0.0
-    return math.exp(math.log(satisfying) + _log_ways(others, n - 1) - _log_ways(n_outside, n))
+    return math.exp(math.log(satisfying) + _log_ways(unsatisfying, n - 1) - _log_ways(n_outside, n))
 
 
 def _log_ways(n: int, k: int) -> float:

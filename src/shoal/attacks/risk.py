@@ -119,9 +119,9 @@ class Risk:
         """The smallest and largest possible share for the attacked people; both equal the share if all is known."""
         if not self.attempts:
             return 0.0, 1.0
-        least = self.successes if self.least is None else min(self.least, self.successes)
-        most = self.successes if self.most is None else max(self.most, self.successes)
-        return least / self.attempts, min(most / self.attempts, max(self.share, self._bound))
+        lowest = self.successes if self.least is None else min(self.least, self.successes)
+        highest = self.successes if self.most is None else max(self.most, self.successes)
+        return lowest / self.attempts, min(highest / self.attempts, max(self.share, self._bound))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -132,9 +132,9 @@ class Risk:
         """
         if self.effective is None:
             return self._tally.interval
-        least, most = self.range
-        return confidence_interval(least, self.effective, self.level)[0], confidence_interval(
-            most, self.effective, self.level
+        lowest, highest = self.range
+        return confidence_interval(lowest, self.effective, self.level)[0], confidence_interval(
+            highest, self.effective, self.level
         )[1]
 
     @property
@@ -158,8 +158,8 @@ class Risk:
         if self.spread is not None:
             return max(0.0, self.above - self.spread), min(1.0, self.above + self.spread)
         low, high = self.interval
-        least, most = (self.control.share,) * 2 if self.control.expected else self.control.interval
-        return excess_over_control(low, most), excess_over_control(high, least)
+        lowest, highest = (self.control.share,) * 2 if self.control.expected else self.control.interval
+        return excess_over_control(low, highest), excess_over_control(high, lowest)
 
     @property
     def most_above(self) -> float:
@@ -170,11 +170,11 @@ class Risk:
     @property
     def above_range(self) -> tuple[float, float]:
         """The same at the ends of the range."""
-        least, most = self.range
+        lowest, highest = self.range
         return (
-            (least, most)
+            (lowest, highest)
             if self.control is None
-            else (excess_over_control(least, self.control.share), excess_over_control(most, self.control.share))
+            else (excess_over_control(lowest, self.control.share), excess_over_control(highest, self.control.share))
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -204,8 +204,8 @@ class Risk:
             "bound": self.bound,
             "intruder": self.intruder or None,
             "intruders": {
-                name: {"successes": one.successes, "claims": one.claims, "above": one.above}
-                for name, one in self.intruders.items()
+                name: {"successes": performance.successes, "claims": performance.claims, "above": performance.above}
+                for name, performance in self.intruders.items()
             },
             "sentence": self.sentence,
         }
@@ -269,18 +269,18 @@ class Attacks(Sequence[Risk], Shown):
         return iter(self.risks)
 
     @overload
-    def __getitem__(self, place: int) -> Risk: ...
+    def __getitem__(self, index: int) -> Risk: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Risk, ...]: ...
-    def __getitem__(self, place: int | slice) -> Risk | tuple[Risk, ...]:
-        return self.risks[place]
+    def __getitem__(self, index: slice) -> tuple[Risk, ...]: ...
+    def __getitem__(self, index: int | slice) -> Risk | tuple[Risk, ...]:
+        return self.risks[index]
 
     def named(self, name: str, column: str | None = None) -> Risk:
         """Return the attack with this name; of several, the one on ``column``, or the most successful one."""
-        found = [risk for risk in self.risks if risk.name == name and column in (None, risk.column)]
-        if not found:
+        matching = [risk for risk in self.risks if risk.name == name and column in (None, risk.column)]
+        if not matching:
             raise KeyError(name)
-        return max(found, key=lambda risk: risk.share)
+        return max(matching, key=lambda risk: risk.share)
 
     def able(self, question: Question) -> list[Risk]:
         """The attacks that count for the answers: those that need only the release."""
@@ -319,32 +319,32 @@ class Attacks(Sequence[Risk], Shown):
         missing = self.not_owned(highest, tolerance) or "too few targets"
         return Answer(question, None, highest, tolerance, missing)
 
-    def untold(self, question: Question, most: float) -> str:
+    def untold(self, question: Question, limit: float) -> str:
         """Why figures of attacks within ``most`` do not prove that a release is; empty where they do.
 
         Everybody was attacked or not; cells, or whose records are whose, were understood or not; and every attack that
         applies was computed or not.
         """
         for risk in self.able(question):
-            if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
+            if missing := self.not_understood(risk, limit) or self.not_owned(risk, limit):
                 return missing
-            if not self.everybody and risk.most_above > most:
+            if not self.everybody and risk.most_above > limit:
                 return f"a sample of {risk.attempts} targets was attacked, which is too few: attack all of them"
         return self.undecided.get(question, "")
 
-    def not_understood(self, risk: Risk, most: float) -> str:
+    def not_understood(self, risk: Risk, limit: float) -> str:
         """Whether cells that could not be read may hide that the attack reaches more."""
         unread = {name: share for name, share in self.unread_values.items() if name == risk.column}
-        if risk.bound is None or risk.bound > most or risk.name in ON_AVERAGE:
+        if risk.bound is None or risk.bound > limit or risk.name in ON_AVERAGE:
             unread = {**self.unread, **unread}  # else records that look the same do so however they are read
-        if not unread or risk.above + sum(unread.values()) <= most:
+        if not unread or risk.above + sum(unread.values()) <= limit:
             return ""  # not even if all of them were their owners' ruin
         column, share = max(unread.items(), key=lambda item: item[1])
         return f"{percent_words(share)} of the cells of {column!r} could not be interpreted"
 
-    def not_owned(self, risk: Risk, most: float) -> str:
+    def not_owned(self, risk: Risk, limit: float) -> str:
         """Whether it depends on whose record is whose that the attack stays below."""
-        if self.owners_known or risk.above_range[1] <= most:
+        if self.owners_known or risk.above_range[1] <= limit:
             return ""
         return "it is unknown which record belongs to whom: name a column that identifies people as id"
 

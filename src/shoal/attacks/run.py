@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.attacks.background import exclusion, relative
-from shoal.attacks.candidates import Secret, Sight, secret, sight
+from shoal.attacks.candidates import CandidateView, Secret, candidate_view, secret_of
 from shoal.attacks.complementary import complementary_release
 from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
@@ -20,7 +20,7 @@ from shoal.attacks.identity import identity
 from shoal.attacks.inference import inference
 from shoal.attacks.labels import LabelAttacks, LabelTarget, label_attacks
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
-from shoal.attacks.once import reading_once
+from shoal.attacks.read_cache import shared_reads
 from shoal.attacks.risk import Attacks, Question, Risk
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
@@ -137,10 +137,10 @@ def attack(
     >>> [(risk.name, risk.successes, risk.attempts) for risk in found][:2]
     [('singling out', 4.0, 4), ('identity linking', 4.0, 4)]
     """
-    asked = None if policy is None else policy_of(policy)
+    given_policy = None if policy is None else policy_of(policy)
     intruder = intruder or Intruder()
-    target = _opened(release, original, asked, quasi, sensitive)
-    on = _known(target, intruder.knows)
+    target = _opened(release, original, given_policy, quasi, sensitive)
+    on = _known_columns(target, intruder.knows)
     if id is not None and target.original is None:
         raise PolicyError(
             "id: identifies people in release and original, but there is no original",
@@ -150,9 +150,9 @@ def attack(
         raise DataError("sample: must be at least 1")
     if intruder.excludes < 1:
         raise DataError("excludes: must be at least 1")
-    found = _Session(target, on, intruder, id, sample, seed).run(control)
-    log.info("attack: %d attacks run, %d skipped", len(tuple(found)), len(found.left_out))
-    return found
+    attacks = _Session(target, on, intruder, id, sample, seed).run(control)
+    log.info("attack: %d attacks run, %d skipped", len(tuple(attacks)), len(attacks.left_out))
+    return attacks
 
 
 # ── What is given ───────────────────────────────────────────────────────────────────────────────────────────
@@ -215,10 +215,10 @@ def _opened(
     if original is not None:
         engine, in_order = _people(original, [*quasi, *sensitive, *_plain_columns(table, policy)], policy)
         ordered = ordered and in_order
-    for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
+    for table_name, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
         absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
         if absent:
-            raise no_column(f"the {what}", absent, names or ())
+            raise no_column(f"the {table_name}", absent, names or ())
     if repeated := set(quasi) & set(sensitive):
         raise PolicyError(f"column {quoted_names(sorted(repeated))} is both a quasi-identifier and sensitive")
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
@@ -280,13 +280,13 @@ def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[Lo
     return engine_of(data, policy).listed(names or ([] if policy is None else [*policy.quasi, *policy.sensitive]))
 
 
-def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:
-    if strange := [name for name in known if name not in target.quasi]:
+def _known_columns(target: _Target, names: Sequence[str]) -> tuple[str, ...]:
+    if strange := [name for name in names if name not in target.quasi]:
         raise PolicyError(
             f"knows: {quoted_names(strange)} is not a quasi-identifier",
             f"quasi-identifiers: {', '.join(map(repr, target.quasi))}",
         )
-    return tuple(dict.fromkeys(known)) or target.quasi
+    return tuple(dict.fromkeys(names)) or target.quasi
 
 
 # ── The attacks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,49 +303,49 @@ class _Session:
     sample: int | None
     seed: int
 
-    @reading_once()
+    @shared_reads()
     def run(self, control: Data | None) -> Attacks:
         target, register, previous = self.target, self.intruder.register, self.intruder.previous
         everybody = target.people
         rows = self._drawn(everybody.num_rows)
         people = everybody if rows is None else everybody.take(pa.array(rows))
-        gone = max(0, everybody.num_rows - target.release.num_rows)
+        n_absent = max(0, everybody.num_rows - target.release.num_rows)
         owner = self._owners(people, rows)
-        absent = 0 if owner is not None else math.ceil(gone * people.num_rows / max(1, everybody.num_rows))
-        seen = self._sight(people, owner=owner, says=None if owner is not None else self._says(people), absent=absent)
-        notes, left_out = self._notes(seen, gone), []
-        masked = self._masked(seen, gone, everybody.num_rows)
+        absent = 0 if owner is not None else math.ceil(n_absent * people.num_rows / max(1, everybody.num_rows))
+        view = self._view(people, owner=owner, says=None if owner is not None else self._says(people), absent=absent)
+        notes, left_out = self._notes(view, n_absent), []
+        masked = self._masked(view, n_absent, everybody.num_rows)
         if masked:
             notes.append(
-                f"{seen.unmatched} of {seen.n_people} targets match no record although at most {gone} were "
+                f"{view.unmatched} of {view.n_people} targets match no record although at most {n_absent} were "
                 "suppressed: the values were perturbed, so the nearest records are used instead"
             )
-            seen = self._nearest(seen, people)
+            view = self._nearest(view, people)
         outside = None if control is None else self._outside(control, masked)
-        linked = seen if register is None else self._register(register, masked, notes)
+        linked = view if register is None else self._register(register, masked, notes)
         strangers = None if outside is None else outside[0]
         plain, unread_plain = ((), ()) if register is not None or masked else self._plain(people)
-        wide = linked if not plain else self._sight(people, on=(*self.on, *plain), owner=owner, absent=absent)
+        wide = linked if not plain else self._view(people, on=(*self.on, *plain), owner=owner, absent=absent)
         risks = [singling_out(wide, None if plain else strangers), identity(linked, strangers)]
         if target.original is None:
             left_out.append("unsorted matching: there is no original whose order could have been kept")
         elif not target.ordered:
             left_out.append("unsorted matching: the rows are in an engine, which keeps them in no order")
         else:
-            risks.append(self._unsorted(gone, masked))
+            risks.append(self._unsorted(n_absent, masked))
         if not target.sensitive:
             left_out.append("attacks on attributes: there is no sensitive column")
         unread: dict[str, float] = {}
         for name in target.sensitive:
-            found = self._secret(seen, name, target.release, people)
-            if found.unread_share:
-                unread[name] = found.unread_share
-            theirs = None
+            secret = self._secret(view, name, target.release, people)
+            if secret.unread_share:
+                unread[name] = secret.unread_share
+            outside_secret = None
             if outside is not None and name in outside[1].column_names:
-                theirs = self._secret(outside[0], name, target.release, outside[1])
-            self._attributes(found, theirs, risks, left_out)
+                outside_secret = self._secret(outside[0], name, target.release, outside[1])
+            self._attributes(secret, outside_secret, risks, left_out)
             if previous is not None:
-                risks.append(self._complementary(found, previous, people, name))
+                risks.append(self._complementary(secret, previous, people, name))
         if previous is None:
             left_out.append("complementary release: no other release of the same people was given")
         untried = self._minimality(risks, left_out)
@@ -363,10 +363,10 @@ class _Session:
             tuple(risks),
             tuple(left_out),
             tuple(notes),
-            unread=self._unread(seen),
+            unread=self._unread(view),
             unread_values=unread,
             undecided={**labels.undecided, **untried},
-            owners_known=seen.owner is not None,
+            owners_known=view.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
         )
 
@@ -382,27 +382,27 @@ class _Session:
         read = tuple(name for name in plain if name in release.column_names and name in people.column_names)
         return read, tuple(name for name in plain if name not in read)
 
-    def _unread(self, seen: Sight) -> dict[str, float]:
+    def _unread(self, view: CandidateView) -> dict[str, float]:
         """Return the share of cells that could not be interpreted, for each column that has any."""
-        shares = {column.name: column.unread_share for column in seen.columns}
+        shares = {column.name: column.unread_share for column in view.columns}
         return {name: share for name, share in shares.items() if share > 0}
 
     def _says(self, people: pa.Table) -> tuple[RowNumbers, RowNumbers] | None:
         """Number what people and records have in their sensitive columns: equal ones may belong together."""
         release, mine, theirs = self.target.release, None, None
         for name in self.target.sensitive:
-            known, released = codec.encode_texts(name, people[name]), codec.encode_texts(name, release[name])
-            ground = known if people is self.target.people else codec.encode_texts(name, self.target.people[name])
-            read = values_of(name, released, known, ground, self.target.policy)
-            of_known, of_record, n = read.of_person, read.of_record, len(read.texts) + 1
+            of_people, released = codec.encode_texts(name, people[name]), codec.encode_texts(name, release[name])
+            ground = of_people if people is self.target.people else codec.encode_texts(name, self.target.people[name])
+            read = values_of(name, released, of_people, ground, self.target.policy)
+            person_values, of_record, n = read.of_person, read.of_record, len(read.texts) + 1
             if mine is None or theirs is None:
-                mine, theirs = of_known, of_record
+                mine, theirs = person_values, of_record
                 continue
-            mine = np.where((mine < 0) | (of_known < 0), -1, mine * n + of_known)
-            both = np.unique(theirs * n + of_record)  # numbered anew: products soon grow too large
-            theirs = np.searchsorted(both, theirs * n + of_record)
-            found = np.minimum(np.searchsorted(both, mine), len(both) - 1)
-            mine = np.where((mine >= 0) & (both[found] == mine), found, -1)
+            mine = np.where((mine < 0) | (person_values < 0), -1, mine * n + person_values)
+            pairs = np.unique(theirs * n + of_record)  # numbered anew: products soon grow too large
+            theirs = np.searchsorted(pairs, theirs * n + of_record)
+            position = np.minimum(np.searchsorted(pairs, mine), len(pairs) - 1)
+            mine = np.where((mine >= 0) & (pairs[position] == mine), position, -1)
         return None if mine is None or theirs is None else (mine, theirs)
 
     def _drawn(self, n: int) -> RowNumbers | None:
@@ -410,44 +410,44 @@ class _Session:
             return None
         return np.sort(np.random.default_rng(self.seed).choice(n, self.sample, replace=False))
 
-    def _sight(
-        self, people: pa.Table, release: pa.Table | None = None, on: tuple[str, ...] | None = None, **known: Any
-    ) -> Sight:
-        own = release is None
-        return sight(
+    def _view(
+        self, people: pa.Table, release: pa.Table | None = None, on: tuple[str, ...] | None = None, **options: Any
+    ) -> CandidateView:
+        attacked_release = release is None
+        return candidate_view(
             people,
             self.target.release if release is None else release,
             self.on if on is None else on,
             ground=self.target.people,
             policy=self.target.policy,
-            persons=self.target.persons if own else None,
-            **known,
+            persons=self.target.persons if attacked_release else None,
+            **options,
         )
 
-    def _secret(self, seen: Sight, name: str, release: pa.Table, truth: pa.Table) -> Secret:
-        return secret(seen, name, release, truth, ground=self.target.people, policy=self.target.policy)
+    def _secret(self, view: CandidateView, name: str, release: pa.Table, truth: pa.Table) -> Secret:
+        return secret_of(view, name, release, truth, ground=self.target.people, policy=self.target.policy)
 
-    def _nearest(self, seen: Sight, people: pa.Table) -> Sight:
-        return seen.with_nearest(people, self.target.release, self.target.policy, self.target.people)
+    def _nearest(self, view: CandidateView, people: pa.Table) -> CandidateView:
+        return view.with_nearest(people, self.target.release, self.target.policy, self.target.people)
 
-    def _masked(self, seen: Sight, gone: int, n: int) -> bool:
+    def _masked(self, view: CandidateView, n_absent: int, n: int) -> bool:
         """Return whether more people match no record than suppression or sampling can explain."""
-        expected = gone * seen.n_people / n
-        slack = 4 * np.sqrt(expected) if seen.n_people < n else 0.0
-        return bool(seen.unmatched > expected + slack)
+        expected = n_absent * view.n_people / n
+        slack = 4 * np.sqrt(expected) if view.n_people < n else 0.0
+        return bool(view.unmatched > expected + slack)
 
-    def _notes(self, seen: Sight, gone: int) -> list[str]:
+    def _notes(self, view: CandidateView, n_absent: int) -> list[str]:
         policy = self.target.policy
         notes = [
             f"column {column.name!r}: {column.unread} released texts match no value of the original; they are "
             "assumed to mean all values without a text of their own (a policy with the hierarchy would resolve this)"
-            for column in seen.columns
+            for column in view.columns
             if column.unread
         ]
-        if gone and seen.owner is None:
+        if n_absent and view.owner is None:
             notes.append(
-                f"{gone} records of the original are not in the release, and it is unknown which: a matching person is "
-                "assumed to be the owner of the record, so linkage may be overestimated"
+                f"{n_absent} records of the original are not in the release, and it is unknown which: a matching "
+                "person is assumed to be the owner of the record, so linkage may be overestimated"
             )
         if policy is not None and policy.release.entity is not None and self.target.persons is None:
             notes.append(f"column {policy.release.entity!r} is not in the release: records are counted, not people")
@@ -460,12 +460,12 @@ class _Session:
             sources = self.target.sources
             if sources is None:
                 return None
-            made = np.full(self.target.people.num_rows, -1, np.int64)
-            made[sources] = np.arange(len(sources))
-            return made if rows is None else made[rows]
-        for what, table in (("release", self.target.release), ("original", people)):
+            record_of = np.full(self.target.people.num_rows, -1, np.int64)
+            record_of[sources] = np.arange(len(sources))
+            return record_of if rows is None else record_of[rows]
+        for table_name, table in (("release", self.target.release), ("original", people)):
             if self.id not in table.column_names:
-                raise no_column(f"id: the {what}", [self.id], table.column_names)
+                raise no_column(f"id: the {table_name}", [self.id], table.column_names)
         mine, theirs = (
             codec.encode_texts(self.id, people[self.id]),
             codec.encode_texts(self.id, self.target.release[self.id]),
@@ -475,25 +475,25 @@ class _Session:
         record = {theirs.texts[code]: i for i, code in enumerate(theirs.codes)}
         return np.array([*(record.get(text, -1) for text in mine.texts), -1], np.int64)[mine.codes]
 
-    def _outside(self, control: Data, masked: bool) -> tuple[Sight, pa.Table]:
+    def _outside(self, control: Data, masked: bool) -> tuple[CandidateView, pa.Table]:
         people = self._table("control", control)
         # Nobody of them is there; but the intruder does not know that, and links them all the same.
-        seen = self._sight(people)
-        return (self._nearest(seen, people) if masked else seen), people
+        view = self._view(people)
+        return (self._nearest(view, people) if masked else view), people
 
-    def _table(self, what: str, data: Data) -> pa.Table:
+    def _table(self, table_name: str, data: Data) -> pa.Table:
         table = _people(data, [*self.on, *self.target.sensitive], self.target.policy)[0].table
         if absent := [name for name in self.on if name not in table.column_names]:
             raise PolicyError(
-                f"the {what} has no column {quoted_names(absent)}", "list the columns that it shares in knows"
+                f"the {table_name} has no column {quoted_names(absent)}", "list the columns that it shares in knows"
             )
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
 
-    def _register(self, register: Data, masked: bool, notes: list[str]) -> Sight:
+    def _register(self, register: Data, masked: bool, notes: list[str]) -> CandidateView:
         people = self._table("register", register)
-        seen = self._sight(people, present=self._present(people, notes))
-        return self._nearest(seen, people) if masked else seen
+        view = self._view(people, present=self._present(people, notes))
+        return self._nearest(view, people) if masked else view
 
     def _present(self, people: pa.Table, notes: list[str]) -> NDArray[np.bool_] | None:
         """Return which people of a register are in the original, by comparing names, which the intruder cannot do."""
@@ -509,45 +509,45 @@ class _Session:
         # that people with values that nobody in the original has are not there.
         names = everybody.column_names if target.policy is None else target.policy.identifiers
         roles = {*target.quasi, *target.sensitive}
-        both = [n for n in names if n in people.column_names and n in everybody.column_names and n not in roles]
-        if not both:
+        shared = [n for n in names if n in people.column_names and n in everybody.column_names and n not in roles]
+        if not shared:
             notes.append(
                 "register and original share no column that identifies people: people with equal values are assumed to "
                 "be the same, so singling out and linking are upper bounds"
                 + ("" if target.policy is None else " (give a column of both the role identifier)")
             )
         # The register may write a name or a number otherwise, or tell a decade only: its texts are read as a release's.
-        seen = sight(everybody, people, [*both, *self.on], policy=target.policy)
-        used = np.bincount(seen.kind_of, minlength=seen.fits.shape[0]) > 0
-        return np.asarray(seen.fits.T @ used.astype(np.int64) > 0)[seen.tuple_of]
+        view = candidate_view(everybody, people, [*shared, *self.on], policy=target.policy)
+        has_people = np.bincount(view.kind_of, minlength=view.fits.shape[0]) > 0
+        return np.asarray(view.fits.T @ has_people.astype(np.int64) > 0)[view.tuple_of]
 
-    def _unsorted(self, gone: int, masked: bool) -> Risk:
+    def _unsorted(self, n_absent: int, masked: bool) -> Risk:
         people = self.target.people.slice(0, MOST_PEOPLE)
         owner = self._owners(people, np.arange(people.num_rows))
-        seen = self._sight(people, owner=owner, says=self._says(people))
+        view = self._view(people, owner=owner, says=self._says(people))
         if masked:
-            seen = self._nearest(seen, people)
-        return unsorted_matching(seen, gone=gone, seed=self.seed)
+            view = self._nearest(view, people)
+        return unsorted_matching(view, n_absent=n_absent, seed=self.seed)
 
-    def _attributes(self, found: Secret, outside: Secret | None, risks: list[Risk], left_out: list[str]) -> None:
+    def _attributes(self, secret: Secret, outside: Secret | None, risks: list[Risk], left_out: list[str]) -> None:
         knows = self.intruder
-        named = tuple((knows.excluded or {}).get(found.column, ()))
+        named = tuple((knows.excluded or {}).get(secret.column, ()))
         risks += [
-            homogeneity(found, outside),
-            exclusion(found, outside, excludes=knows.excludes, excluded=named),
-            relative(found, outside),
-            external_knowledge(found),
-            skewness(found, outside),
-            inference(found, outside),
+            homogeneity(secret, outside),
+            exclusion(secret, outside, excludes=knows.excludes, excluded=named),
+            relative(secret, outside),
+            external_knowledge(secret),
+            skewness(secret, outside),
+            inference(secret, outside),
         ]
-        means = meaning(found, self._hierarchy(found.column), level=knows.level, within=knows.within)
+        means = meaning(secret, self._hierarchy(secret.column), level=knows.level, within=knows.within)
         if means is None:
             left_out.append(
-                f"similarity on {found.column}: needs numbers or a hierarchy with more than one step to "
+                f"similarity on {secret.column}: needs numbers or a hierarchy with more than one step to "
                 "say which values are similar"
             )
         else:
-            risks.append(similarity(found, means, outside))
+            risks.append(similarity(secret, means, outside))
 
     def _labels(self, control: Data | None) -> LabelAttacks:
         """Attack the labels of all records, whatever an intruder knows of people."""
@@ -568,7 +568,7 @@ class _Session:
             name, policy.columns[name].hierarchy, texts, nulls=True, uncovered="suppress", folder=policy.folder
         )
 
-    def _complementary(self, found: Secret, previous: Data | Released, people: pa.Table, name: str) -> Risk:
+    def _complementary(self, secret: Secret, previous: Data | Released, people: pa.Table, name: str) -> Risk:
         names = [*self.on, name]
         if isinstance(previous, Released):
             table = released_rows(previous.rows)[0]
@@ -576,7 +576,7 @@ class _Session:
             table, _ = _rows(previous, names, self.target.policy)
         if absent := [column for column in names if column not in table.column_names]:
             raise no_column("the previous release", absent, table.column_names)
-        return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
+        return complementary_release(secret, self._secret(self._view(people, table), name, table, people))
 
     def _minimality(self, risks: list[Risk], left_out: list[str]) -> dict[Question, str]:
         """Add the result of the minimality attack, or why it was skipped; return what stays undetermined."""

@@ -25,9 +25,11 @@ class Scored:
     blind: Credits | None = None
     of_whom: str = ""  # who has nothing but the blind guess, in words
     claims: Credits | None = None  # whether something was claimed, rightly or not; None: everybody
-    classes: NDArray[np.int64] | None = None  # people who succeed or fail together (``Sight.ties``); None: each alone
-    least: Credits | None = None  # where it is not known whether it worked: at least, and at most
-    most: Credits | None = None
+    classes: NDArray[np.int64] | None = (
+        None  # people who succeed or fail together (``CandidateView.ties``); None: each alone
+    )
+    min_credits: Credits | None = None  # where it is not known whether it worked: at least, and at most
+    max_credits: Credits | None = None
     absent: int = 0  # the number of people who are not in the release
     failing: int = 1  # people who fail together at least, where a failure is that somebody else looks the same
     succeeding: int = 1  # people who succeed together at least
@@ -69,8 +71,8 @@ def risk(
     it counts for them.
     """
     by_name = {"": scored} if isinstance(scored, Scored) else dict(scored)
-    told = {name: one.performance() for name, one in by_name.items()}
-    chosen = max(by_name, key=lambda name: (told[name].above, told[name].successes))
+    performances = {name: trial.performance() for name, trial in by_name.items()}
+    chosen = max(by_name, key=lambda name: (performances[name].above, performances[name].successes))
     best = by_name[chosen]
     n = len(best.credits)
     control = None
@@ -100,15 +102,15 @@ def risk(
         bound,
         (sentence if isinstance(sentence, str) else sentence(best)) + _by_whom(by_name, chosen),
         intruder=chosen,
-        intruders=told if chosen else {},
+        intruders=performances if chosen else {},
         claims=best.n_claims,
         effective=effective_attempts(
             best.credits, classes, level, failing=best.failing, succeeding=best.succeeding, reaching=best.reaching
         ),
         level=level,
         spread=spread,
-        least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),
-        most=None if best.most is None else float(best.most.sum()),
+        least=None if best.min_credits is None else float(np.sort(best.min_credits)[: max(0, n - best.absent)].sum()),
+        most=None if best.max_credits is None else float(best.max_credits.sum()),
     )
 
 

@@ -32,43 +32,43 @@ class Meaning:
     width: float = 0.0  # numbers as near as this are similar
 
 
-def meaning(found: Secret, hierarchy: Hierarchy | None, *, level: int = 1, within: float = 0.25) -> Meaning | None:
+def meaning(secret: Secret, hierarchy: Hierarchy | None, *, level: int = 1, within: float = 0.25) -> Meaning | None:
     """Group by the hierarchy's labels at ``level``, or numbers ``within`` a share of their range; else None."""
-    present = found.whole > 0
+    present = secret.whole > 0
     if hierarchy is not None and level < hierarchy.height:
-        place: dict[object, int] = {}
+        number_of: dict[object, int] = {}
         groups = []
-        for value in found.values:
+        for value in secret.values:
             strange = bool(hierarchy.missing([value]))
             label = value if strange else hierarchy.labels[level][hierarchy.table[level, hierarchy.encode([value])[0]]]
-            groups.append(place.setdefault((strange, label), len(place)))
+            groups.append(number_of.setdefault((strange, label), len(number_of)))
         return Meaning(groups=np.array(groups))
-    mark = decimal_mark(value for value in found.values if value is not None)
-    read = [None if value is None else read_number(value, mark) for value in found.values]
-    if any(x is None for x, there in zip(read, present, strict=True) if there):
+    mark = decimal_mark(value for value in secret.values if value is not None)
+    read = [None if value is None else read_number(value, mark) for value in secret.values]
+    if any(x is None for x, occurs in zip(read, present, strict=True) if occurs):
         return None
     numbers = np.array([np.nan if x is None else float(x) for x in read])
     span = float(numbers[present].max() - numbers[present].min())
     return Meaning(numbers=numbers, width=within * span) if span > 0 else None
 
 
-def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> Risk:
+def similarity(secret: Secret, means: Meaning, outside: Secret | None = None) -> Risk:
     """Measure how many people's values are disclosed approximately, with certainty."""
-    place, width = _places(means)
+    points, width = _places(means)
     near = "under one heading" if means.groups is not None else "close together"
     return risk(
         "similarity",
         "inference",
-        _by_all(found, means),
+        _by_all(secret, means),
         lambda scored: (
-            f"For {percent_words(float(scored.credits.mean()))} of the targets, every {found.column} among the "
+            f"For {percent_words(float(scored.credits.mean()))} of the targets, every {secret.column} among the "
             "matching "
             f"records is {near}, including the true one: it is disclosed approximately, however many different "
             "values there are."
         ),
-        column=found.column,
+        column=secret.column,
         outside=None if outside is None else _by_all(outside, means),
-        bound=0.0 if closeness(found) < 1 - _SimilarShares(found, place).greatest(width) - 1e-12 else None,
+        bound=0.0 if closeness(secret) < 1 - _SimilarShares(secret, points).greatest(width) - 1e-12 else None,
     )
 
 
@@ -83,10 +83,10 @@ def _places(means: Meaning) -> tuple[NDArray[np.float64], float]:
 class _SimilarShares:
     """The share of the release's records between two points."""
 
-    def __init__(self, found: Secret, place: NDArray[np.float64]) -> None:
-        order = np.argsort(place, kind="stable")  # a number that is none comes last, and no record has it
-        self.ranked = place[order]
-        self.total = np.concatenate([[0.0], np.cumsum(found.shares[order])])
+    def __init__(self, secret: Secret, points: NDArray[np.float64]) -> None:
+        order = np.argsort(points, kind="stable")  # a number that is none comes last, and no record has it
+        self.ranked = points[order]
+        self.total = np.concatenate([[0.0], np.cumsum(secret.shares[order])])
 
     def between(self, first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.float64]:
         ends = np.searchsorted(self.ranked, last, "right"), np.searchsorted(self.ranked, first, "left")
@@ -94,29 +94,29 @@ class _SimilarShares:
 
     def greatest(self, width: float) -> float:
         """Return the largest share of similar values."""
-        known = self.ranked[~np.isnan(self.ranked)]
-        return float(self.between(known, known + width).max())
+        points = self.ranked[~np.isnan(self.ranked)]
+        return float(self.between(points, points + width).max())
 
 
-def _by_all(found: Secret, means: Meaning) -> dict[str, Scored]:
-    place, width = _places(means)
-    shares = _SimilarShares(found, place)
-    return {choice.name: _scored(found.by(choice), place, width, shares) for choice in found.sight.choices}
+def _by_all(secret: Secret, means: Meaning) -> dict[str, Scored]:
+    points, width = _places(means)
+    shares = _SimilarShares(secret, points)
+    return {choice.name: _scored(secret.by(choice), points, width, shares) for choice in secret.view.choices}
 
 
-def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _SimilarShares) -> Scored:
+def _scored(secret: Secret, points: NDArray[np.float64], width: float, shares: _SimilarShares) -> Scored:
     """Score the people whose candidates are similar."""
-    shown = found.shown
-    there = np.diff(shown.indptr) > 0
-    starts = shown.indptr[:-1][there]  # of kinds with candidates
-    low, high = np.zeros(len(there)), np.full(len(there), -1.0)
+    matching = secret.matching
+    matched = np.diff(matching.indptr) > 0
+    starts = matching.indptr[:-1][matched]  # of kinds with candidates
+    low, high = np.zeros(len(matched)), np.full(len(matched), -1.0)
     if len(starts):
-        low[there] = np.minimum.reduceat(place[shown.indices], starts)
-        high[there] = np.maximum.reduceat(place[shown.indices], starts)
-    kinds = found.sight.kind_of
-    own = np.where(found.truth >= 0, place[found.truth], np.nan)
-    claimed = there[kinds] & (high[kinds] - low[kinds] <= width)
-    credits = claimed & (low[kinds] <= own) & (own <= high[kinds])
+        low[matched] = np.minimum.reduceat(points[matching.indices], starts)
+        high[matched] = np.maximum.reduceat(points[matching.indices], starts)
+    kinds = secret.view.kind_of
+    true_point = np.where(secret.truth >= 0, points[secret.truth], np.nan)
+    claimed = matched[kinds] & (high[kinds] - low[kinds] <= width)
+    credits = claimed & (low[kinds] <= true_point) & (true_point <= high[kinds])
     blind = np.where(claimed, shares.between(low[kinds], high[kinds]), 0.0)
-    classes = found.sight.ties
+    classes = secret.view.ties
     return Scored(credits.astype(np.float64), blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)

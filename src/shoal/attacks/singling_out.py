@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.attacks.candidates import Sight
+from shoal.attacks.candidates import CandidateView
 from shoal.attacks.intruders import UNIFORM, Choice
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
-def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
+def singling_out(view: CandidateView, outside: CandidateView | None = None) -> Risk:
     """Measure how many people match a single record that is, as far as is known, their own."""
-    known = ", ".join(column.name for column in seen.columns)
-    by_name = {choice.name: _scored(seen, choice) for choice in seen.choices}
+    owners_known = ", ".join(column.name for column in view.columns)
+    by_name = {choice.name: _scored(view, choice) for choice in view.choices}
 
     def sentence(scored: Scored) -> str:
-        share = float(scored.credits.mean()) if seen.n_people else 0.0
+        share = float(scored.credits.mean()) if view.n_people else 0.0
         fits = (
             "exactly one record matches"
             if scored is by_name[UNIFORM]
             else "one record, their own, fits better than any other"
         )
-        return f"For {percent_words(share)} of the targets, {fits} what others know about them ({known})."
+        return f"For {percent_words(share)} of the targets, {fits} what others know about them ({owners_known})."
 
     return risk(
         "singling out",
@@ -35,23 +35,23 @@ def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
         by_name,
         sentence,
         outside=None if outside is None else {choice.name: _scored(outside, choice) for choice in outside.choices},
-        bound=0.0 if seen.k > 1 else None,
+        bound=0.0 if view.k > 1 else None,
     )
 
 
-def _scored(seen: Sight, choice: Choice) -> Scored:
-    picked = seen.by(choice)
+def _scored(view: CandidateView, choice: Choice) -> Scored:
+    picked = view.by(choice)
     alone = ((picked.crowd == 1) & choice.sure)[picked.kind_of]
-    own = seen.own_among(picked)
-    everybody = seen.n_records if seen.persons is None else len(np.unique(seen.persons))
+    own_record = view.own_among(picked)
+    everybody = view.n_records if view.persons is None else len(np.unique(view.persons))
     return Scored(
-        own.estimate * alone,
+        own_record.estimate * alone,
         alone / everybody,
         "the same number of claims about records picked at random",
         claims=alone.astype(np.float64),
         classes=picked.ties,
-        least=own.least * alone,
-        absent=seen.absent,
-        most=own.most * alone,
+        min_credits=own_record.lowest * alone,
+        absent=view.absent,
+        max_credits=own_record.highest * alone,
         failing=2,
     )

@@ -17,43 +17,43 @@ from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
-def skewness(found: Secret, outside: Secret | None = None) -> Risk:
+def skewness(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often the most over-represented value is the person's own."""
-    scored = found.scored_by_choice(_scored)
-    blind = max(one.control_share for one in scored.values())
+    scored = secret.scored_by_choice(_scored)
+    blind = max(weight_by.control_share for weight_by in scored.values())
     return risk(
         "skewness",
         "inference",
         scored,
         lambda best: (
-            f"Guessing the {found.column} that is most over-represented among the matching records is right "
+            f"Guessing the {secret.column} that is most over-represented among the matching records is right "
             f"in {percent_words(float(best.credits.mean()))} of all cases; with the whole table alone, "
             f"{percent_words(best.control_share)}."
         ),
-        column=found.column,
+        column=secret.column,
         outside=None if outside is None else outside.scored_by_choice(_scored),
-        bound=min(1.0, blind + closeness(found)) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
+        bound=min(1.0, blind + closeness(secret)) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
     )
 
 
-def _scored(found: Secret) -> Scored:
-    gain = _shares(found.shown) - found.shares[found.shown.indices]
-    bet = found.best(gain.round(12))[found.sight.kind_of]
+def _scored(secret: Secret) -> Scored:
+    gain = _shares(secret.matching) - secret.shares[secret.matching.indices]
+    bet = secret.best(gain.round(12))[secret.view.kind_of]
     claimed = bet >= 0
-    credits = (claimed & (bet == found.truth)).astype(np.float64)
-    blind = np.where(claimed, found.shares[bet], 0.0)
+    credits = (claimed & (bet == secret.truth)).astype(np.float64)
+    blind = np.where(claimed, secret.shares[bet], 0.0)
     of_whom = "the same guesses, right with the frequencies of the whole table"
-    return Scored(credits, blind, of_whom, claimed.astype(np.float64), found.sight.ties)
+    return Scored(credits, blind, of_whom, claimed.astype(np.float64), secret.view.ties)
 
 
-def closeness(found: Secret) -> float:
+def closeness(secret: Secret) -> float:
     """Return the t of t-closeness with the distance ``equal``, over the columns that the intruder knows."""
-    table = found.of_tuple
+    table = secret.of_tuple
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    whole = found.shares[table.indices]
-    apart = np.bincount(rows, np.abs(_shares(table) - whole), table.shape[0])
+    whole = secret.shares[table.indices]
+    distance = np.bincount(rows, np.abs(_shares(table) - whole), table.shape[0])
     absent = 1 - np.bincount(rows, whole, table.shape[0])
-    return float(((apart + absent) / 2).max())
+    return float(((distance + absent) / 2).max())
 
 
 def _shares(table: csr_array) -> NDArray[np.float64]:

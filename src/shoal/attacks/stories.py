@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.attacks.candidates import Secret, Sight, secret, sight
+from shoal.attacks.candidates import CandidateView, Secret, candidate_view, secret_of
 from shoal.attacks.run import released_rows
 from shoal.engines.base import Released, Rows
 from shoal.engines.opening import original_of
@@ -53,12 +53,14 @@ class Learned:
     def sentence(self) -> str:
         """What the matching records show, without the value and without the truth: it says nothing about the person."""
         if self.certain:
-            told = "The record shows the" if self.of == 1 else "All of them show the same"
-            return f"{told} {self.column}."
+            subject = "The record shows the" if self.of == 1 else "All of them show the same"
+            return f"{subject} {self.column}."
         if self.records == 1:
             return f"Each of them shows a different {self.column}."
-        most = f"The most frequent {self.column} occurs in {format_number(self.records)} of {format_number(self.of)}"
-        return f"{most} matching records."
+        frequent = (
+            f"The most frequent {self.column} occurs in {format_number(self.records)} of {format_number(self.of)}"
+        )
+        return f"{frequent} matching records."
 
     @property
     def judged(self) -> str:
@@ -93,13 +95,13 @@ class Matches:
             return f"{matching}."
         if self.crowd == 1:
             return f"{matching}: {'it is' if self.records == 1 else 'all of them are'} theirs."
-        whose = "" if self.people is None else f", of {format_count(self.people, 'person')}"
-        return f"{matching}{whose}: the probability of picking the right one is 1 in {format_number(self.crowd)}."
+        of_people = "" if self.people is None else f", of {format_count(self.people, 'person')}"
+        return f"{matching}{of_people}: the probability of picking the right one is 1 in {format_number(self.crowd)}."
 
     @property
     def worst(self) -> Learned | None:
         """The sensitive column about which most is learned."""
-        return max(self.learned, key=lambda each: each.records / each.of, default=None)
+        return max(self.learned, key=lambda one_column: one_column.records / one_column.of, default=None)
 
 
 @dataclass(frozen=True)
@@ -143,79 +145,83 @@ def stories(release: Released, *, sample: int = 10_000) -> tuple[Story, ...]:
         rows = np.sort(np.random.default_rng(policy.release.seed).choice(len(rows), sample, replace=False))
     people = original.take(pa.array(rows))
     counted = truth.persons(policy)
-    whose = None if counted is None else counted.astype(np.int64)
-    before = sight(people, original, on, ground=original, policy=policy, persons=whose)
-    after = sight(people, table, on, ground=original, policy=policy, persons=persons)
+    owners = None if counted is None else counted.astype(np.int64)
+    before = candidate_view(people, original, on, ground=original, policy=policy, persons=owners)
+    after = candidate_view(people, table, on, ground=original, policy=policy, persons=persons)
     secrets = [
-        [secret(seen, name, of, people, ground=original, policy=policy) for name in sensitive]
-        for seen, of in ((before, original), (after, table))
+        [secret_of(view, name, rows_of, people, ground=original, policy=policy) for name in sensitive]
+        for view, rows_of in ((before, original), (after, table))
     ]
     owner = _owners(release, original.num_rows)
     mine = None if owner is None else owner[rows]
-    found = []
-    for why, i in _chosen(before, after, secrets[1], mine):
+    chosen = []
+    for reason, i in _chosen(before, after, secrets[1], mine):
         record = -1 if mine is None else int(mine[i])
-        found.append(
+        chosen.append(
             Story(
-                why,
+                reason,
                 int(rows[i]),
                 None if record < 0 else record,
                 {name: _text(people[name][i].as_py()) for name in on},
-                _matches_of(before, secrets[0], i, own=True),
-                _matches_of(after, secrets[1], i, own=None if mine is None else record >= 0),
+                _matches_of(before, secrets[0], i, own_matches=True),
+                _matches_of(after, secrets[1], i, own_matches=None if mine is None else record >= 0),
             )
         )
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _owners(release: Released, n: int) -> RowNumbers | None:
     """Return the released record of each row of the original, -1 if it was suppressed; None if unknown."""
     if not isinstance(release.rows, Rows) or release.rows.sources is None:
         return None
-    made = np.full(n, -1, np.int64)
-    made[release.rows.sources] = np.arange(len(release.rows.sources))
-    return made
+    record_of = np.full(n, -1, np.int64)
+    record_of[release.rows.sources] = np.arange(len(release.rows.sources))
+    return record_of
 
 
-def _chosen(before: Sight, after: Sight, secrets: Sequence[Secret], owner: RowNumbers | None) -> list[tuple[Why, int]]:
+def _chosen(
+    before: CandidateView, after: CandidateView, secrets: Sequence[Secret], owner: RowNumbers | None
+) -> list[tuple[Why, int]]:
     """Choose people by rule, each at most once."""
-    was, now = before.crowd[before.kind_of], after.crowd[after.kind_of]
-    there = (now > 0) if owner is None else (owner >= 0)
-    found: dict[int, Why] = {}
+    crowd_before, crowd_after = before.crowd[before.kind_of], after.crowd[after.kind_of]
+    present = (crowd_after > 0) if owner is None else (owner >= 0)
+    chosen: dict[int, Why] = {}
 
-    def take(why: Why, able: NDArray[np.bool_], *ranks: NDArray[np.float64] | RowNumbers, middle: bool = False) -> None:
-        left = np.flatnonzero(able & ~np.isin(np.arange(len(now)), list(found)))
+    def choose(
+        reason: Why, able: NDArray[np.bool_], *ranks: NDArray[np.float64] | RowNumbers, middle: bool = False
+    ) -> None:
+        left = np.flatnonzero(able & ~np.isin(np.arange(len(crowd_after)), list(chosen)))
         if len(left):
             order = left[np.lexsort([rank[left] for rank in reversed(ranks)])]
-            found[int(order[len(order) // 2 if middle else 0])] = why
+            chosen[int(order[len(order) // 2 if middle else 0])] = reason
 
-    take("exposed", there, now, was)
-    take("found before", there & (was == 1), now, middle=True)
+    choose("exposed", present, crowd_after, crowd_before)
+    choose("found before", present & (crowd_before == 1), crowd_after, middle=True)
     if secrets:
-        share = np.zeros(len(now))
-        for each in secrets:
+        share = np.zeros(len(crowd_after))
+        for secret in secrets:
             matching = np.maximum(after.candidates[after.kind_of], 1)
-            share = np.maximum(share, each.share_of_truth(each.shown) / matching)
-        take("inferred", there, -share, now)
+            share = np.maximum(share, secret.share_of_truth(secret.matching) / matching)
+        choose("inferred", present, -share, crowd_after)
     if owner is not None:
-        take("suppressed", owner < 0, was)
-    take("typical", there, now, middle=True)
-    return [(why, i) for i, why in found.items()]
+        choose("suppressed", owner < 0, crowd_before)
+    choose("typical", present, crowd_after, middle=True)
+    return [(reason, i) for i, reason in chosen.items()]
 
 
-def _matches_of(seen: Sight, secrets: Sequence[Secret], i: int, *, own: bool | None) -> Matches:
-    kind = int(seen.kind_of[i])
-    records = int(seen.candidates[kind])
-    people = None if seen.persons is None else int(seen.crowd[kind])
+def _matches_of(view: CandidateView, secrets: Sequence[Secret], i: int, *, own_matches: bool | None) -> Matches:
+    kind = int(view.kind_of[i])
+    records = int(view.candidates[kind])
+    people = None if view.persons is None else int(view.crowd[kind])
     learned = []
-    for each in secrets if records else ():
-        start, end = each.shown.indptr[kind], each.shown.indptr[kind + 1]
-        values, counts = each.shown.indices[start:end], each.shown.data[start:end]
-        most = int(counts.argmax())
-        value = int(values[most])
-        right = value == int(each.truth[i])
-        learned.append(Learned(each.column, each.values[value], int(counts[most]), records, right))
-    return Matches(records, people, own, tuple(learned))
+    for secret in secrets if records else ():
+        start, end = secret.matching.indptr[kind], secret.matching.indptr[kind + 1]
+        values, counts = secret.matching.indices[start:end], secret.matching.data[start:end]
+        frequent = int(counts.argmax())
+        value = int(values[frequent])
+        right = value == int(secret.truth[i])
+        learned.append(Learned(secret.column, secret.values[value], int(counts[frequent]), records, right))
+    return Matches(records, people, own_matches, tuple(learned))
 
 
 def _text(value: object) -> Label:

@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from shoal.attacks.candidates import Sight, entries
+from shoal.attacks.candidates import CandidateView, entries
 from shoal.attacks.risk import Control, Risk, percent_words
 from shoal.tables.frequency import Floats, RowNumbers
 
 LEVEL = 0.05  # probability of taking a random order for a sorted one
-FEW = 3_000  # orders, if all are tried
+MAX_ORDERS = 3_000  # orders, if all are tried
 DRAWS = (39, 199)  # orders drawn otherwise: minimum and maximum
 EFFORT = 1_000_000  # records sorted in total
 MOST_PEOPLE = 50_000  # examined
 WORK = 30_000_000  # pairs of tuples and what people say, of those who fit
-MOST = 2_000  # rows matched with people one by one
+MAX_ROWS = 2_000  # rows matched with people one by one
 AHEAD = 600  # the most people skipped, if that many were left out
 ASIDE = 20  # additional places by which a row may be off
 SMALL = 500  # rows of a release tested this way, if some were left out
@@ -40,19 +40,19 @@ SHUFFLES = 9  # random orders, for comparison with matching one by one
 SURE = 1e9  # attempts; nobody was sampled, so the share is exact
 
 
-def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
+def unsorted_matching(view: CandidateView, *, n_absent: int = 0, seed: int = 0) -> Risk:
     """Measure how many people the row order discloses: their position gives the right record.
 
     ``gone`` is how many people were left out. Where the order of the records in their classes cannot be told from
     chance, the intruder gets no further than with rows in random order.
     """
     random = np.random.default_rng(seed)
-    said = _said(seen)
-    n = seen.n_records
-    if said is None:
+    labels = _labels(view)
+    n = view.n_records
+    if labels is None:
         return _risk(n, 0.0, 0.0, "records of a class are identical, so their order discloses nothing more", exact=True)
-    classes = _MatchedClasses.of(seen, said, random)
-    backwards = classes.tested(_Statistics(seen, said, classes, gone), random)
+    classes = _MatchedClasses.of(view, labels, random)
+    backwards = classes.tested(_Statistics(view, labels, classes, n_absent), random)
     if backwards is None:
         chance = classes.by_chance
         words = (
@@ -60,7 +60,7 @@ def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
             f"{percent_words(chance)} of the targets would be found."
         )
         return _risk(n, chance, chance, words, exact=True)
-    share, chance, exact = _gain(seen, said, gone, random, backwards=backwards)
+    share, chance, exact = _gain(view, labels, n_absent, random, backwards=backwards)
     words = (
         f"An attacker who matches both tables row by row{', in reverse,' if backwards else ''} finds "
         f"{percent_words(share)} of the targets by the row order; in random order, {percent_words(chance)} "
@@ -77,12 +77,12 @@ def _risk(n: int, share: float, chance: float, words: str, *, exact: bool) -> Ri
     return Risk("unsorted matching", "linkability", None, n, share * n, control, None, sentence, effective=effective)
 
 
-def _said(seen: Sight) -> tuple[RowNumbers, RowNumbers] | None:
+def _labels(view: CandidateView) -> tuple[RowNumbers, RowNumbers] | None:
     """Number what people and records have besides the known columns; the owner if there is nothing; -1 for neither."""
-    if seen.says is not None:
-        return seen.says
-    if seen.owner is not None:
-        return seen.owner, np.arange(seen.n_records)
+    if view.says is not None:
+        return view.says
+    if view.owner is not None:
+        return view.owner, np.arange(view.n_records)
     return None
 
 
@@ -101,38 +101,42 @@ class _MatchedClasses:
     by_chance: float  # of the people in a class, how many say what a record of it says
 
     @classmethod
-    def of(cls, seen: Sight, said: tuple[RowNumbers, RowNumbers], random: np.random.Generator) -> _MatchedClasses:
-        mine, theirs = said
-        tuple_of = np.zeros(seen.n_records, np.int64) if seen.changed else seen.tuple_of
-        kind_of = np.zeros(seen.n_people, np.int64) if seen.changed else seen.kind_of
+    def of(
+        cls, view: CandidateView, labels: tuple[RowNumbers, RowNumbers], random: np.random.Generator
+    ) -> _MatchedClasses:
+        mine, theirs = labels
+        tuple_of = np.zeros(view.n_records, np.int64) if view.changed else view.tuple_of
+        kind_of = np.zeros(view.n_people, np.int64) if view.changed else view.kind_of
         # Where values were changed they make no classes: all records are in one that everybody fits.
-        fits = csr_array(np.ones((1, 1))) if seen.changed else csr_array(seen.fits.T)
-        who = np.flatnonzero(mine >= 0)
+        fits = csr_array(np.ones((1, 1))) if view.changed else csr_array(view.fits.T)
+        labelled = np.flatnonzero(mine >= 0)
         shape = (fits.shape[1], int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1)
-        people = csr_array((np.ones(len(who)), (kind_of[who], mine[who])), shape=shape)
-        places = csr_array((who + 1.0, (kind_of[who], mine[who])), shape=shape)
+        people = csr_array((np.ones(len(labelled)), (kind_of[labelled], mine[labelled])), shape=shape)
+        places = csr_array((labelled + 1.0, (kind_of[labelled], mine[labelled])), shape=shape)
         people.sum_duplicates()
-        kept = _affordable(fits, people, random)
-        records = np.flatnonzero(kept[tuple_of])
+        sampled = _affordable(fits, people, random)
+        records = np.flatnonzero(sampled[tuple_of])
         records = records[np.argsort(tuple_of[records], kind="stable")]
         _, class_of = np.unique(tuple_of[records], return_inverse=True)
-        fits, asked = fits[np.flatnonzero(kept)], theirs[records]
-        row = (np.cumsum(kept) - 1)[tuple_of[records]]
-        n_alike = entries(csr_array(fits @ people), row, asked)
+        fits, label_of = fits[np.flatnonzero(sampled)], theirs[records]
+        row = (np.cumsum(sampled) - 1)[tuple_of[records]]
+        n_alike = entries(csr_array(fits @ people), row, label_of)
         n_fit = np.asarray(fits @ np.bincount(kind_of, minlength=fits.shape[1]), np.float64)[row]
         by_chance = float((n_alike / np.maximum(n_fit, 1)).mean()) if len(row) else 0.0
-        place = entries(csr_array(fits @ places), row, asked) / np.maximum(n_alike, 1)
+        position = entries(csr_array(fits @ places), row, label_of) / np.maximum(n_alike, 1)
         # A record that agrees with nobody may be anywhere.
-        known = n_alike > 0
+        explained = n_alike > 0
         sizes = np.bincount(class_of)
-        total = np.bincount(class_of, np.where(known, place, 0)) / np.maximum(np.bincount(class_of, known), 1)
-        place = np.where(known, place, total[class_of])
+        total = np.bincount(class_of, np.where(explained, position, 0)) / np.maximum(
+            np.bincount(class_of, explained), 1
+        )
+        position = np.where(explained, position, total[class_of])
         starts = np.cumsum(sizes) - sizes
         centre = (sizes - 1) / 2
         weighed = (np.arange(len(row)) - starts[class_of] - centre[class_of]) / (sizes[class_of] + 1)
-        rank = _ranks(class_of, place, starts) - centre[class_of]
+        rank = _ranks(class_of, position, starts) - centre[class_of]
         new_run = np.ones(len(row), np.bool_)
-        new_run[1:] = (np.diff(class_of) != 0) | (np.diff(asked) != 0)
+        new_run[1:] = (np.diff(class_of) != 0) | (np.diff(label_of) != 0)
         return cls(records, class_of, np.cumsum(new_run) - 1, weighed, rank, by_chance)
 
     def tested(self, statistics: _Statistics, random: np.random.Generator) -> bool | None:
@@ -145,15 +149,15 @@ class _MatchedClasses:
         if orders is None:
             n = int(np.clip(EFFORT // len(self.records), *DRAWS))
             orders = (self._drawn(random) for _ in range(n))
-        found = statistics.of([as_it_is])[0]
-        drawn = np.vstack([statistics.of(some) for some in _batches(orders, statistics.at_once)])
-        among = drawn if exact else np.vstack([drawn, found])
+        observed = statistics.of([as_it_is])[0]
+        drawn = np.vstack([statistics.of(batch) for batch in _batches(orders, statistics.at_once)])
+        among = drawn if exact else np.vstack([drawn, observed])
         spread = among.std(axis=0)
         spread[spread < 1e-12] = np.inf
         scores = (among - among.mean(axis=0)) / spread
-        own = (found - among.mean(axis=0)) / spread
-        probability = float((scores.max(axis=1) >= own.max() - 1e-9).mean())
-        return None if probability > LEVEL else bool(own.argmax() % 2)
+        score = (observed - among.mean(axis=0)) / spread
+        probability = float((scores.max(axis=1) >= score.max() - 1e-9).mean())
+        return None if probability > LEVEL else bool(score.argmax() % 2)
 
     def _drawn(self, random: np.random.Generator) -> RowNumbers:
         """Return the runs in random order within their classes."""
@@ -166,7 +170,7 @@ class _MatchedClasses:
         for members in np.split(np.arange(len(self.records)), np.flatnonzero(np.diff(self.class_of)) + 1):
             runs = np.split(members, np.flatnonzero(np.diff(self.run_of[members])) + 1)
             n *= math.factorial(min(len(runs), 20))
-            if n > FEW:
+            if n > MAX_ORDERS:
                 return None
             by_class.append([np.concatenate(order) for order in permutations(runs)])
         return (np.concatenate(order) for order in product(*by_class))
@@ -175,18 +179,20 @@ class _MatchedClasses:
 class _Statistics:
     """How well the records match the people by several statistics, in the given order and reversed."""
 
-    def __init__(self, seen: Sight, said: tuple[RowNumbers, RowNumbers], classes: _MatchedClasses, gone: int) -> None:
-        self.seen, self.mine, self.theirs, self.classes, self.gone = seen, said[0], said[1], classes, gone
-        self.pairs = [pairs for backwards in (False, True) if (pairs := _pairs(seen, backwards=backwards)) is not None]
-        n = min(seen.n_people, seen.n_records)
-        places, ends = np.arange(n), np.arange(seen.n_people)[::-1][:n]
-        self.whole = [(people, places, _fit(seen, people, places)) for people in (places, ends)]
+    def __init__(
+        self, view: CandidateView, labels: tuple[RowNumbers, RowNumbers], classes: _MatchedClasses, n_absent: int
+    ) -> None:
+        self.view, self.mine, self.theirs, self.classes, self.n_absent = view, labels[0], labels[1], classes, n_absent
+        self.pairs = [pairs for backwards in (False, True) if (pairs := _pairs(view, backwards=backwards)) is not None]
+        n = min(view.n_people, view.n_records)
+        places, ends = np.arange(n), np.arange(view.n_people)[::-1][:n]
+        self.whole = [(people, places, _fit(view, people, places)) for people in (places, ends)]
         # In large releases ranks find what is to be found.
-        rows, people = np.arange(seen.n_records), np.arange(seen.n_people)
-        near = gone and seen.n_records <= SMALL
-        self.bands = [_DiagonalBand.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
+        rows, people = np.arange(view.n_records), np.arange(view.n_people)
+        near = n_absent and view.n_records <= SMALL
+        self.bands = [_DiagonalBand.of(view, rows, order, n_absent) for order in (people, people[::-1])] if near else []
         width = max((band.people.shape[1] for band in self.bands), default=1)
-        self.at_once = max(1, CELLS // (seen.n_records * width))  # orders
+        self.at_once = max(1, CELLS // (view.n_records * width))  # orders
 
     def of(self, orders: Sequence[RowNumbers]) -> Floats:
         """Compute the statistics, a row for each order of the records of classes."""
@@ -213,11 +219,11 @@ def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator)
     of_entry = n_said[fits.indices].astype(np.float64)
     ends = np.concatenate([[0.0], np.cumsum(of_entry)])
     work = ends[fits.indptr[1:]] - ends[fits.indptr[:-1]]
-    kept = np.ones(fits.shape[0], np.bool_)
+    sampled = np.ones(fits.shape[0], np.bool_)
     if work.sum() > WORK:
         order = random.permutation(len(work))
-        kept[order[np.cumsum(work[order]) > WORK]] = False
-    return kept
+        sampled[order[np.cumsum(work[order]) > WORK]] = False
+    return sampled
 
 
 def _ranks(class_of: RowNumbers, values: Floats, starts: RowNumbers) -> Floats:
@@ -238,67 +244,76 @@ def _ranks(class_of: RowNumbers, values: Floats, starts: RowNumbers) -> Floats:
 
 
 def _gain(
-    seen: Sight, said: tuple[RowNumbers, RowNumbers], gone: int, random: np.random.Generator, *, backwards: bool
+    view: CandidateView,
+    labels: tuple[RowNumbers, RowNumbers],
+    n_absent: int,
+    random: np.random.Generator,
+    *,
+    backwards: bool,
 ) -> tuple[float, float, bool]:
     """Return the shares found by order and by chance, for the most successful way to match; and whether it is exact."""
-    ways = [] if (paired := _paired(seen, said, backwards=backwards)) is None else [(*paired, True)]
+    ways = [] if (paired := _paired(view, labels, backwards=backwards)) is None else [(*paired, True)]
     if ways and ways[0][0] == 1:
         return ways[0]
-    whole = seen.n_records <= MOST and seen.n_people <= MOST + AHEAD + ASIDE
-    by_class = np.argsort(seen.tuple_of, kind="stable"), np.argsort(seen.class_of, kind="stable")
-    for rows, people in ((np.arange(seen.n_records), np.arange(seen.n_people)), by_class):
-        ahead = _reversed(seen, people, classwise=people is by_class[1]) if backwards else people
-        found = aligned(seen, said, rows[:MOST], ahead, gone) / len(rows[:MOST])
-        mixed = [aligned(seen, said, _mixed(seen, rows, random)[:MOST], ahead, gone) for _ in range(SHUFFLES)]
-        ways.append((found, float(np.mean(mixed)) / len(rows[:MOST]), whole))
+    whole = view.n_records <= MAX_ROWS and view.n_people <= MAX_ROWS + AHEAD + ASIDE
+    by_class = np.argsort(view.tuple_of, kind="stable"), np.argsort(view.class_of, kind="stable")
+    for rows, people in ((np.arange(view.n_records), np.arange(view.n_people)), by_class):
+        ahead = _reversed(view, people, classwise=people is by_class[1]) if backwards else people
+        aligned_share = aligned(view, labels, rows[:MAX_ROWS], ahead, n_absent) / len(rows[:MAX_ROWS])
+        mixed = [aligned(view, labels, _mixed(view, rows, random)[:MAX_ROWS], ahead, n_absent) for _ in range(SHUFFLES)]
+        ways.append((aligned_share, float(np.mean(mixed)) / len(rows[:MAX_ROWS]), whole))
     return max(ways, key=lambda way: ((way[0] - way[1]) / (1 - way[1]) if way[1] < 1 else 0.0, way[0]))
 
 
-def _reversed(seen: Sight, people: RowNumbers, *, classwise: bool) -> RowNumbers:
+def _reversed(view: CandidateView, people: RowNumbers, *, classwise: bool) -> RowNumbers:
     if not classwise:
         return people[::-1]
-    return np.lexsort((-people, seen.class_of[people]))  # each class from its end
+    return np.lexsort((-people, view.class_of[people]))  # each class from its end
 
 
-def _mixed(seen: Sight, rows: RowNumbers, random: np.random.Generator) -> RowNumbers:
+def _mixed(view: CandidateView, rows: RowNumbers, random: np.random.Generator) -> RowNumbers:
     """Return the rows of each tuple in random order, in their positions."""
-    tuples = np.zeros(len(rows), np.int64) if seen.changed else seen.tuple_of[rows]
+    tuples = np.zeros(len(rows), np.int64) if view.changed else view.tuple_of[rows]
     out = np.empty_like(rows)
     out[np.argsort(tuples, kind="stable")] = rows[np.lexsort((random.random(len(rows)), tuples))]
     return out
 
 
-def _paired(seen: Sight, said: tuple[RowNumbers, RowNumbers], *, backwards: bool) -> tuple[float, float] | None:
+def _paired(
+    view: CandidateView, labels: tuple[RowNumbers, RowNumbers], *, backwards: bool
+) -> tuple[float, float] | None:
     """Return the share found by pairing the n-th person of a class with its n-th record, and by random pairing."""
-    if (pairs := _pairs(seen, backwards=backwards)) is None:
+    if (pairs := _pairs(view, backwards=backwards)) is None:
         return None
     people, records = pairs
-    mine, theirs, class_of = said[0][people], said[1][records], seen.tuple_of[records]
+    mine, theirs, class_of = labels[0][people], labels[1][records], view.tuple_of[records]
     width = int(max(mine.max(), theirs.max())) + 2
-    here = [np.unique(class_of * width + of + 1, return_counts=True) for of in (mine, theirs)]
-    _, left, right = np.intersect1d(here[0][0], here[1][0], assume_unique=True, return_indices=True)
-    expected = here[0][1][left] * here[1][1][right] / seen.counts[here[0][0][left] // width]
-    return float((mine == theirs).mean()), float(expected.sum() / seen.n_people)
+    counted = [np.unique(class_of * width + labels_of + 1, return_counts=True) for labels_of in (mine, theirs)]
+    _, left, right = np.intersect1d(counted[0][0], counted[1][0], assume_unique=True, return_indices=True)
+    expected = counted[0][1][left] * counted[1][1][right] / view.counts[counted[0][0][left] // width]
+    return float((mine == theirs).mean()), float(expected.sum() / view.n_people)
 
 
-def _pairs(seen: Sight, *, backwards: bool) -> tuple[RowNumbers, RowNumbers] | None:
+def _pairs(view: CandidateView, *, backwards: bool) -> tuple[RowNumbers, RowNumbers] | None:
     """Pair the n-th people of classes with their n-th records; None unless each matches one class of the same size."""
-    if seen.changed or (np.diff(seen.fits.indptr)[seen.kind_of] != 1).any():
+    if view.changed or (np.diff(view.fits.indptr)[view.kind_of] != 1).any():
         return None
-    class_of = seen.fits.indices[seen.fits.indptr[:-1][seen.kind_of]]
-    if (np.bincount(class_of, minlength=len(seen.tuples)) != seen.counts).any():
+    class_of = view.fits.indices[view.fits.indptr[:-1][view.kind_of]]
+    if (np.bincount(class_of, minlength=len(view.tuples)) != view.counts).any():
         return None
-    place = np.arange(seen.n_people)
-    return np.lexsort((-place if backwards else place, class_of)), np.argsort(seen.tuple_of, kind="stable")
+    position = np.arange(view.n_people)
+    return np.lexsort((-position if backwards else position, class_of)), np.argsort(view.tuple_of, kind="stable")
 
 
-def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, people: RowNumbers, gone: int) -> int:
+def aligned(
+    view: CandidateView, labels: tuple[RowNumbers, RowNumbers], rows: RowNumbers, people: RowNumbers, n_absent: int
+) -> int:
     """Return the largest number of rows that match people in the same order, each near its position.
 
     A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
     """
-    mine, theirs = said
-    return int(_longest(_DiagonalBand.of(seen, rows, people, gone).alike(mine, theirs[None]))[0])
+    mine, theirs = labels
+    return int(_longest(_DiagonalBand.of(view, rows, people, n_absent).alike(mine, theirs[None]))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,13 +325,13 @@ class _DiagonalBand:
     fit: NDArray[np.bool_]  # (rows, offsets)
 
     @classmethod
-    def of(cls, seen: Sight, rows: RowNumbers, people: RowNumbers, gone: int) -> _DiagonalBand:
-        offsets = np.arange(-ASIDE, min(gone, AHEAD) + ASIDE + 1)
+    def of(cls, view: CandidateView, rows: RowNumbers, people: RowNumbers, n_absent: int) -> _DiagonalBand:
+        offsets = np.arange(-ASIDE, min(n_absent, AHEAD) + ASIDE + 1)
         places = np.arange(len(rows))[:, None] + offsets
-        there = (places >= 0) & (places < len(people))
-        who = people[np.clip(places, 0, len(people) - 1)]
-        fit = _fit(seen, who.ravel(), np.repeat(rows, len(offsets))).reshape(who.shape)
-        return cls(rows, who, there & fit)
+        inside = (places >= 0) & (places < len(people))
+        nearby = people[np.clip(places, 0, len(people) - 1)]
+        fit = _fit(view, nearby.ravel(), np.repeat(rows, len(offsets))).reshape(nearby.shape)
+        return cls(rows, nearby, inside & fit)
 
     def alike(self, mine: RowNumbers, theirs: RowNumbers) -> NDArray[np.bool_]:
         """Return which of the people match the row and have the same values, in each order of the rows."""
@@ -328,11 +343,13 @@ def _longest(fits: NDArray[np.bool_]) -> RowNumbers:
     # best[:, j]: the most rows so far whose people stand before the place of the j-th offset, or there.
     best = np.zeros((len(fits), fits.shape[2]), np.int64)
     for row in range(fits.shape[1]):
-        found = best + fits[:, row]
-        np.maximum(found[:, :-1], best[:, 1:], out=found[:, :-1])  # people are one offset less from the next place
-        best = np.maximum.accumulate(found, axis=1)
+        extended = best + fits[:, row]
+        np.maximum(
+            extended[:, :-1], best[:, 1:], out=extended[:, :-1]
+        )  # people are one offset less from the next place
+        best = np.maximum.accumulate(extended, axis=1)
     return np.asarray(best.max(axis=1, initial=0))
 
 
-def _fit(seen: Sight, people: RowNumbers, rows: RowNumbers) -> NDArray[np.bool_]:
-    return np.ones(len(rows), np.bool_) if seen.changed else seen.fit(people, rows)
+def _fit(view: CandidateView, people: RowNumbers, rows: RowNumbers) -> NDArray[np.bool_]:
+    return np.ones(len(rows), np.bool_) if view.changed else view.fit(people, rows)

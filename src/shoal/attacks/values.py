@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.attacks.standing import as_in, behind_of
+from shoal.attacks.column_matching import as_in, behind_of
 from shoal.hierarchies.reader import unread_cells
 from shoal.notation.codec import Coded
 from shoal.policy import Policy
@@ -29,41 +29,43 @@ class SensitiveValues:
     unread_share: float  # of the released cells, those that cannot be interpreted
 
 
-def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> SensitiveValues:
+def values_of(name: str, released: Coded, of_people: Coded, ground: Coded, policy: Policy | None) -> SensitiveValues:
     """Read a sensitive column for the known people; ``ground`` has the values of the original."""
-    said, shared, unread = _read(name, released, ground.texts, policy)
-    theirs = as_in(ground.texts, name, known.texts, policy)  # who are not in the original may write otherwise
-    place = {text: i for i, text in enumerate(sorted(set(said)))}  # the same numbers however values are written
-    number = [place[text] for text in said]
-    labels = {value: place[label] for value, label in shared.items()}
-    found = [place.get(text, labels.get(text, -1)) for text in theirs]
+    value_texts, shared, unread = _read(name, released, ground.texts, policy)
+    theirs = as_in(ground.texts, name, of_people.texts, policy)  # who are not in the original may write otherwise
+    number_of = {
+        text: i for i, text in enumerate(sorted(set(value_texts)))
+    }  # the same numbers however values are written
+    number = [number_of[text] for text in value_texts]
+    labels = {value: number_of[label] for value, label in shared.items()}
+    person_values = [number_of.get(text, labels.get(text, -1)) for text in theirs]
     return SensitiveValues(
-        tuple(place),
-        np.array([*number, len(place)], np.int64)[released.codes],  # a null, -1, takes the last place
-        np.array([*found, len(place)], np.int64)[known.codes],
+        tuple(number_of),
+        np.array([*number, len(number_of)], np.int64)[released.codes],  # a null, -1, takes the last place
+        np.array([*person_values, len(number_of)], np.int64)[of_people.codes],
         unread / len(released.codes) if len(released.codes) else 0.0,
     )
 
 
 def _read(name: str, coded: Coded, base: Sequence[str], policy: Policy | None) -> tuple[list[str], dict[str, str], int]:
     """Return the value of each text, the label of values that only a label covers, and the undetermined cells."""
-    own = frozenset(base)
-    strange = [text for text in coded.texts if text not in own]
+    base_values = frozenset(base)
+    strange = [text for text in coded.texts if text not in base_values]
     if not strange:
         return list(coded.texts), {}, 0
     behind = behind_of(name, strange, base, policy)
-    same = {text: values[0] for text, values in zip(strange, behind, strict=True) if len(values) == 1}
-    there = set(coded.texts)
-    texts_of = {value: {value} if value in there else set[str]() for value in base}
+    value_of = {text: values[0] for text, values in zip(strange, behind, strict=True) if len(values) == 1}
+    occurring = set(coded.texts)
+    texts_of = {value: {value} if value in occurring else set[str]() for value in base}
     for text, values in zip(strange, behind, strict=True):
         for value in values:
-            texts_of[value].add(same.get(text, text))
-    told = own.union(same)
-    told |= {
+            texts_of[value].add(value_of.get(text, text))
+    determined = base_values.union(value_of)
+    determined |= {
         text
         for text, values in zip(strange, behind, strict=True)
         if values and all(texts_of[value] == {text} for value in values)
     }
     labels = {value: next(iter(texts)) for value, texts in texts_of.items() if len(texts) == 1}
-    unread = unread_cells(np.array([text in told for text in coded.texts], np.bool_), coded)
-    return [same.get(text, text) for text in coded.texts], labels, unread
+    unread = unread_cells(np.array([text in determined for text in coded.texts], np.bool_), coded)
+    return [value_of.get(text, text) for text in coded.texts], labels, unread

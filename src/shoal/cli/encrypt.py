@@ -195,7 +195,7 @@ def decrypt(
     """Decrypt a result with the secret key, check it, and say how exact it is; nothing is shown if it is not right."""
     check_text_target(output, force, [result, key])
     with loading():
-        from shoal.engines.files.whole_files import write_bytes
+        from shoal.engines.formats.atomic_files import write_bytes
         from shoal.results.he.compute import EncryptedResult
         from shoal.results.he.decrypt import decrypt as run
 

@@ -99,7 +99,7 @@ class Reading:
     def opened_for(self, data: str, output: str, *, force: bool) -> "Engine":
         """Open the engine if a release can be written to ``output``, so that errors come before the work."""
         with loading():
-            from shoal.engines.files.formats import check_target
+            from shoal.engines.formats.table_files import check_target
             from shoal.engines.opening import in_memory
 
         if in_memory(data, self.engine, self.memory):

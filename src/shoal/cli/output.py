@@ -141,7 +141,7 @@ def output(
     Exit 0 if the table is safe, or with -o if a safe one was written; 1 if it is not; 2 if it cannot be determined.
     """
     with loading():
-        from shoal.engines.files.formats import check_target
+        from shoal.engines.formats.table_files import check_target
         from shoal.release import refuse_to_overwrite
         from shoal.results.output.checking import check_output
         from shoal.results.output.regressing import check_regression

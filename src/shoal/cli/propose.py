@@ -39,7 +39,7 @@ def inspect(
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
     with loading():
         from shoal.cli.terminal.proposals import show_inspection
-        from shoal.engines.files.whole_files import write_text
+        from shoal.engines.formats.atomic_files import write_text
         from shoal.inspection.inspect import inspect as look
 
     check_text_target(output, force, [Path(data)])

@@ -155,7 +155,7 @@ class Companions:
     ) -> dict[str, Any]:
         """Write the companion files of a saved release; return its certificate, signed if a key is given."""
         with loading():
-            from shoal.engines.files.whole_files import write_text
+            from shoal.engines.formats.atomic_files import write_text
             from shoal.release.receipt import receipt_of, write_receipt
             from shoal.release.signatures import sign
 

@@ -184,7 +184,7 @@ def synthesize(
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns."""
     with loading():
         from shoal.cli.terminal.queries import show_plan, show_synthetic
-        from shoal.engines.files.formats import check_target
+        from shoal.engines.formats.table_files import check_target
         from shoal.release import refuse_to_overwrite
         from shoal.results.dp.synthesis import plan_synthesis
         from shoal.results.dp.synthesis import synthesize as run

@@ -30,7 +30,7 @@ def check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -
     if path is None:
         return
     with loading():
-        from shoal.engines.files.whole_files import check_place, output_errors
+        from shoal.engines.formats.atomic_files import check_place, output_errors
         from shoal.release import refuse_to_overwrite
 
     for source in sources:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from shoal.attacks.candidates import sight
+from shoal.attacks.candidates import candidate_view
 from shoal.policy import Policy
 
 
@@ -45,7 +45,7 @@ def link(
     ``owners`` maps a person of the register to the row of the table that is really theirs (the referee's
     knowledge, which the intruder lacks); without it nobody counts as named.
     """
-    view = sight(register, table, on, ground=table if original is None else original, policy=policy)
+    view = candidate_view(register, table, on, ground=table if original is None else original, policy=policy)
     candidates = view.candidates[view.kind_of]
     single, matched = candidates == 1, candidates > 0
     row_of = np.full(len(view.tuples), -1, np.int64)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.attacks.once import reading_once
+from shoal.attacks.read_cache import shared_reads
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.demo.linkage import Linkage, link
 from shoal.engines.base import Rows
-from shoal.engines.files import formats, whole_files
+from shoal.engines.formats import atomic_files, table_files
 from shoal.engines.opening import engine_of
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
@@ -78,7 +78,7 @@ class Demo:
         return self.release.engine.table
 
 
-@reading_once()
+@shared_reads()
 def demo(
     folder: Path, *, seed: int = 0, progress: Progress = silent, written: Callable[[Path], None] = lambda _: None
 ) -> Demo:
@@ -88,14 +88,14 @@ def demo(
     """
 
     def write(name: str, text: str) -> None:
-        whole_files.write_text(folder / name, text, force=True)
+        atomic_files.write_text(folder / name, text, force=True)
         written(folder / name)
 
     claim(folder)
     patients = hospital(seed=seed)
     register = voters(patients, seed=seed + 1)
     for name, table in ((PATIENTS, patients), (VOTERS, register)):
-        formats.write_table_file(table, folder / name, force=True, verify=lambda _: None)
+        table_files.write_table_file(table, folder / name, force=True, verify=lambda _: None)
         written(folder / name)
     write(POLICY_FILE, POLICY)
     write(ANALYSIS_FILE, ANALYSIS_POLICY)

@@ -22,9 +22,9 @@ from shoal.tables.frequency import ClassOf, FrequencyTable
 if TYPE_CHECKING:
     from shoal.engines.cells import Spellings
     from shoal.engines.codebook import Codebook
-    from shoal.engines.files.formulas import Formulas
-    from shoal.engines.files.layout import Dialect
-    from shoal.engines.files.lines import DistinctLines
+    from shoal.engines.formats.distinct_lines import DistinctLines
+    from shoal.engines.formats.formulas import Formulas
+    from shoal.engines.formats.layout import Dialect
     from shoal.engines.joined_rows import JoinedRows
     from shoal.engines.local import LocalEngine
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files.numbered import column_of_texts
+from shoal.engines.formats.dictionary_columns import column_of_texts
 from shoal.hierarchies.spelling import BLANKS, INFINITE, Spelling
 from shoal.notation.codec import Coded
 from shoal.notation.numbers import parse_number

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.compiled.kernels import group
-from shoal.engines.files.numbered import column_of_texts
+from shoal.engines.formats.dictionary_columns import column_of_texts
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.tables.frequency import ClassOf, packed
 

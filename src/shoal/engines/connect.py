@@ -12,14 +12,14 @@ from typing import Any
 import ibis
 import pyarrow.parquet as pq
 
-from shoal.engines.backends import BACKENDS, place_class, schemes
+from shoal.engines.backends import BACKENDS, backend_class, schemes
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.backends.duckdb_direct import LaterBackend
 from shoal.engines.base import Engine
-from shoal.engines.files import formats, sql_files
-from shoal.engines.files.formulas import unescaped_source
-from shoal.engines.files.layout import Layout, Raw, decompressed_chunks, layout_of, rewritten
-from shoal.engines.files.parquet_parts import parquet_parts, require_equal_schemas
+from shoal.engines.formats import sql_files, table_files
+from shoal.engines.formats.formulas import unescaped_source
+from shoal.engines.formats.layout import Layout, Raw, decompressed_chunks, layout_of, rewritten
+from shoal.engines.formats.parquet_parts import parquet_parts, require_equal_schemas
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.local_columns import require_names_apart
 from shoal.engines.memory import parse_size
@@ -35,14 +35,16 @@ def engine_of_expression(table: Any) -> IbisEngine:
     if not isinstance(table, ibis.expr.types.Table):
         raise DataError("an Ibis expression that is no table", "pass the table, not a column of it")
     try:
-        backend = table.get_backend()
+        connection = table.get_backend()
     except ibis.common.exceptions.IbisError:
         raise DataError(
             "the Ibis table has no connection", "make it with con.table(…) or con.read_parquet(…)"
         ) from None
-    if backend.name not in BACKENDS:
-        raise DataError(f"no engine for the Ibis backend {backend.name!r}", f"backends: {', '.join(sorted(BACKENDS))}")
-    return IbisEngine(table, place_class(backend.name)(backend))
+    if connection.name not in BACKENDS:
+        raise DataError(
+            f"no engine for the Ibis backend {connection.name!r}", f"backends: {', '.join(sorted(BACKENDS))}"
+        )
+    return IbisEngine(table, backend_class(connection.name)(connection))
 
 
 def connected(
@@ -58,17 +60,17 @@ def connected(
     A file that is opened ``read_only`` can be read by other processes meanwhile.
     """
     name = schemes()[uri.partition("://")[0]]  # urllib rejects local[2] as an address
-    place, rows, source = place_class(name).connected(
+    backend, rows, source = backend_class(name).connected(
         uri, table=table, parquet=parquet, memory=memory, read_only=read_only
     )
-    return IbisEngine(rows, place, source=source)
+    return IbisEngine(rows, backend, source=source)
 
 
 def neighbour(engine: Engine, table: str) -> IbisEngine:
     """Open another table of the same database."""
     if not isinstance(engine, IbisEngine):
         raise TypeError("no other table is beside rows in memory")
-    return IbisEngine(engine.place.opened(table), engine.place)
+    return IbisEngine(engine.backend.opened(table), engine.backend)
 
 
 # ── files, out of core ──────────────────────────────────────────────────────────────────────────────────────
@@ -84,23 +86,23 @@ def from_files(
 ) -> IbisEngine:
     """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
-    backend = LaterBackend()
+    database = LaterBackend()
     found: Layout | None = None
     notes: tuple[str, ...] = ()
-    if path.is_dir() or path.suffix.lower() in formats.PARQUET:
+    if path.is_dir() or path.suffix.lower() in table_files.PARQUET:
         source, notes = _parquet_source(path)
     else:
         raw = partial(decompressed_chunks, path)
         found = layout_of(raw, path.name, separator=separator, encoding=encoding, header=header)
         require_names_apart(list(found.names))
-    place = DuckDB(backend, None if found is None else found.dialect, budget)
-    with place.failing(f"read {path.name}"):
+    backend = DuckDB(database, None if found is None else found.dialect, budget)
+    with backend.failing(f"read {path.name}"):
         if found is not None:
-            source, notes = text_source(backend.con, path, found)
-        table = place.view(source)
+            source, notes = text_source(database.con, path, found)
+        table = backend.view(source)
     return IbisEngine(
         table,
-        place,
+        backend,
         notes=notes,
         source=path,
         fingerprint=_hashed(path),
@@ -114,7 +116,7 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
     plain = found.plain and path.suffix.lower() != ".gz"
     source = sql_files.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
     source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
-    formats.require_records(path.name, n, found.records)
+    table_files.require_records(path.name, n, found.records)
     return source, found.notes + more
 
 
@@ -132,8 +134,8 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
         except Exception:
             message = f"{part.name} is not a complete Parquet file"
             raise DataError(message, "write it again, or rename it if it is CSV") from None
-        notes |= dict.fromkeys(formats.parquet_notes(schema))
-        finer |= dict.fromkeys(formats.nanoseconds(schema))
+        notes |= dict.fromkeys(table_files.parquet_notes(schema))
+        finer |= dict.fromkeys(table_files.nanoseconds(schema))
         schemas.append((part.name, schema))
     require_equal_schemas(schemas)
     source = sql_files.parquet_files(paths) if path.is_dir() else sql_files.sql_source(path, None, [])

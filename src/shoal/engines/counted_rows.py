@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Rows
 from shoal.engines.coded_rows import order_of_classes
-from shoal.engines.repeated import Repeated
+from shoal.engines.run_length_rows import Repeated
 from shoal.engines.sql import quoted, unused
 from shoal.errors import VerificationError
 from shoal.tables.frequency import ClassOf

@@ -15,7 +15,7 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.base import Place
+from shoal.engines.backends.base import Backend
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Engine, Released
 from shoal.engines.data import Data
@@ -52,9 +52,9 @@ class Groupable:
         return self.source.fingerprint
 
     @property
-    def place(self) -> Place:
+    def backend(self) -> Backend:
         """The backend that runs the queries."""
-        return self.engine.place
+        return self.engine.backend
 
     @cached_property
     def table(self) -> ir.Table:
@@ -76,7 +76,7 @@ class Groupable:
     def only(self, names: Sequence[str]) -> Groupable:
         """Return the rows with some of the columns; the others are not even looked at."""
         kept = list(dict.fromkeys(names)) or self.columns[:1]
-        return Groupable(IbisEngine(self.engine.expression.select(*kept), self.place), self.source)
+        return Groupable(IbisEngine(self.engine.expression.select(*kept), self.backend), self.source)
 
     def require_numbers(self, names: Sequence[str]) -> None:
         """Raise an error that names a column whose type holds no numbers; texts may, and are never looked at here."""
@@ -115,7 +115,7 @@ class Groupable:
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Run a query over ``table`` where the rows are, and fetch its result, which may have no rows."""
-        return self.place.fetch(expression)
+        return self.backend.fetch(expression)
 
 
 def groupable(
@@ -143,8 +143,8 @@ def groupable(
         return Groupable(engine, engine)
     if not isinstance(engine, LocalEngine):
         raise DataError(f"no SQL for rows of type {type(engine).__name__}", "pass a frame, a path or an Ibis table")
-    place = DuckDB(ibis.duckdb.connect(**spilling()))
+    backend = DuckDB(ibis.duckdb.connect(**spilling()))
     rows = engine.table
     if engine.weights is not None:
         rows = repeated_rows(rows, engine.weights)
-    return Groupable(IbisEngine(place.upload(rows, {}), place), engine)
+    return Groupable(IbisEngine(backend.upload(rows, {}), backend), engine)

@@ -21,21 +21,21 @@ from numpy.typing import NDArray
 
 from shoal.compiled.jit import loading_meanwhile
 from shoal.compiled.kernels import group
-from shoal.engines.backends.base import TABLE, Place
+from shoal.engines.backends.base import TABLE, Backend
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.codebook import NO_LABELS
-from shoal.engines.files.formats import require_records
-from shoal.engines.files.formulas import Formulas
 from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.table_files import require_records
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
 from shoal.engines.joined_rows import JoinedRows, joined_rows
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
-from shoal.engines.repeated import Repeated, rows_from_counts
+from shoal.engines.run_length_rows import Repeated, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, PolicyError, VerificationError
@@ -57,7 +57,7 @@ class IbisEngine(IbisColumns):
     def __init__(
         self,
         table: ir.Table | View,
-        place: Place,
+        backend: Backend,
         *,
         notes: tuple[str, ...] = (),
         source: Any = None,
@@ -66,7 +66,7 @@ class IbisEngine(IbisColumns):
         stand_ins: Mapping[str, ir.Table] | None = None,
         unread: tuple[IbisEngine, Spellings] | None = None,
     ) -> None:
-        super().__init__(table, place, stand_ins)
+        super().__init__(table, backend, stand_ins)
         self._unread = unread  # the rows before their cells were parsed, and how they were
         self.notes = notes
         self.source = source  # a file that no release may overwrite
@@ -133,7 +133,7 @@ class IbisEngine(IbisColumns):
     ) -> IbisEngine:
         return IbisEngine(
             table,
-            self.place,
+            self.backend,
             notes=self.notes,
             source=self.source,
             fingerprint=self.fingerprint,
@@ -153,12 +153,12 @@ class IbisEngine(IbisColumns):
     @property
     def in_one_file(self) -> bool:
         """Whether the rows have an order: that of a file, if the backend can keep it."""
-        return self.place.keeps_order and self.source is not None and not Path(self.source).is_dir()
+        return self.backend.keeps_order and self.source is not None and not Path(self.source).is_dir()
 
     @property
     def _is_large(self) -> bool:
         """Whether the rows are in files with so many of them that loops will be compiled."""
-        if self.source is None or not self.place.writes_files:  # otherwise it may be a path of a cluster
+        if self.source is None or not self.backend.writes_files:  # otherwise it may be a path of a cluster
             return False
         path = Path(self.source)
         return path.is_dir() or (path.is_file() and path.stat().st_size > LARGE)
@@ -229,9 +229,9 @@ class IbisEngine(IbisColumns):
 
     def _stand_in(self, name: str, column: Coarse) -> ir.Table:
         inside = Inside(self.columns)
-        kind = self.place.plain(self.expression[name], key=True).type()
+        kind = self.backend.plain(self.expression[name], key=True).type()
         table = pa.table({inside.key(0): column.values, inside.label(name): column.stand_ins})
-        return self.place.upload(table, {inside.key(0): kind, inside.label(name): kind})
+        return self.backend.upload(table, {inside.key(0): kind, inside.label(name): kind})
 
     def tallied(self, policy: Policy) -> LocalEngine:
         """Return the distinct tuples of the columns that matter to a policy, with their counts."""
@@ -257,12 +257,12 @@ class IbisEngine(IbisColumns):
         """Return some columns of all rows in the order of the file; None if the rows have no order."""
         if not self.in_one_file:
             return None
-        rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
-        return with_plain_types(self.place.in_order(rows))
+        rows = self.expression.select(**{name: self.backend.plain(self.expression[name], key=True) for name in names})
+        return with_plain_types(self.backend.in_order(rows))
 
     def first(self, n: int) -> pa.Table:
         """Return any ``n`` rows, or fewer."""
-        return self.place.fetch(self.expression.limit(n))
+        return self.backend.fetch(self.expression.limit(n))
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
         """Return some columns of all records in memory: rows of a file, otherwise tuples as often as they occur."""
@@ -301,13 +301,13 @@ class IbisEngine(IbisColumns):
             return source.told(counted.rows.columns)
 
         def deal() -> ir.Table:
-            return join_dealt(self.place, told(), keys, groups, row_of, parts, changed, kept, policy)
+            return join_dealt(self.backend, told(), keys, groups, row_of, parts, changed, kept, policy)
 
         def join() -> ir.Table:
-            return join_recoded(self.place, told(), keys, groups, row_of, changed, kept)
+            return join_recoded(self.backend, told(), keys, groups, row_of, changed, kept)
 
         def regroup(names: Sequence[str]) -> Groups:
-            return regrouped_and_recoded(self.place, told(), keys, groups, row_of, changed, kept, names)
+            return regrouped_and_recoded(self.backend, told(), keys, groups, row_of, changed, kept, names)
 
         if not (np.diff(parts.row) == 1).all():
             return self._released(deal, expected, policy)
@@ -330,7 +330,7 @@ class IbisEngine(IbisColumns):
         class_of, firsts = group(packed(codes))
         changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
         told, kept_classes = self.told(rows.columns), kept[firsts]
-        join = partial(join_recoded, self.place, told, policy.quasi, groups, class_of, changed, kept_classes)
+        join = partial(join_recoded, self.backend, told, policy.quasi, groups, class_of, changed, kept_classes)
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
         expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
         return self._released(join, expected, policy)
@@ -342,7 +342,7 @@ class IbisEngine(IbisColumns):
         policy: Policy,
         regroup: Callable[[Sequence[str]], Groups] | None = None,
     ) -> Query:
-        shortage = self.place.shortage
+        shortage = self.backend.shortage
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         entity, household = policy.release.entity, policy.release.household
 
@@ -351,7 +351,7 @@ class IbisEngine(IbisColumns):
 
         again = None if regroup is None else partial(regroup, names)
         released = Query(names, expected, join, ordered, entity, (shortage,) if shortage else (), recounted=again)
-        if not self.place.writes_files:
+        if not self.backend.writes_files:
             released.rows  # noqa: B018  the rows are needed in any case: errors of the server come now
         if household is None:
             return released
@@ -364,8 +364,8 @@ class IbisEngine(IbisColumns):
         """Return an engine of released rows, with the column ``person`` of the input if that is given, for counting."""
         query = _query(rows)
         if person is None:
-            return IbisEngine(query.unordered, self.place)
-        return IbisEngine(query.rows.select(*dict.fromkeys((*query.columns, person))), self.place)
+            return IbisEngine(query.unordered, self.backend)
+        return IbisEngine(query.rows.select(*dict.fromkeys((*query.columns, person))), self.backend)
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
         """Return a hash of the counts of the released rows."""
@@ -375,17 +375,17 @@ class IbisEngine(IbisColumns):
         """Raise errors about the target of ``write`` before the long computation; the input is never overwritten."""
         if target.startswith(TABLE):
             for table in self.expression.op().find(DatabaseTable):
-                if self.place.is_table(target, table.name, table.namespace.database):
+                if self.backend.is_table(target, table.name, table.namespace.database):
                     raise OutputError(f"{target} is the input itself", "write to another table")
         if self.source is not None and not target.startswith(TABLE):
-            here, there = self.place.resolved(str(self.source)), self.place.resolved(target)
+            here, there = self.backend.resolved(str(self.source)), self.backend.resolved(target)
             if there in (here, *here.parents):
                 raise OutputError(f"{target} is the input itself, or the folder that it is in", "write to another one")
             if here in there.parents:
                 raise OutputError(
                     f"{target} is in the folder that is read", "write elsewhere, or it becomes a part of the table"
                 )
-        self.place.check_target(target, force)
+        self.backend.check_target(target, force)
 
     def write(
         self,
@@ -417,11 +417,11 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
-        self.place.write_as(policy, shown.columns)
+        self.backend.write_as(policy, shown.columns)
         if in_order is None:
-            file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
+            file = self.backend.write(shown, target, force=force, judge=judge, formulas=formulas)
         else:
-            file = self.place.write_rows(in_order, target, force=force, judge=judge, formulas=formulas)
+            file = self.backend.write_rows(in_order, target, force=force, judge=judge, formulas=formulas)
         return file or digest_of_counts(written[-1])
 
     def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
@@ -430,7 +430,7 @@ class IbisEngine(IbisColumns):
             return None
         groups = rows.groups
         if not set(rows.columns) <= set(groups.table.column_names):
-            if rows.recounted is None or not self.place.repeats(self._asked(rows.columns), rows.n_records):
+            if rows.recounted is None or not self.backend.repeats(self._asked(rows.columns), rows.n_records):
                 return None
             groups = rows.recounted()
         types = self._arrow_types(rows.columns, groups.table.column_names)
@@ -447,7 +447,7 @@ class IbisEngine(IbisColumns):
 
     def _is_sorted_file(self, target: str, policy: Policy) -> bool:
         """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
-        files = self.place.writes_files and not target.startswith(TABLE)
+        files = self.backend.writes_files and not target.startswith(TABLE)
         return files and policy.release.shuffle and not added(policy)
 
     def _asked(self, names: Sequence[str]) -> ir.Table | str:
@@ -458,7 +458,7 @@ class IbisEngine(IbisColumns):
     def _arrow_types(self, names: Sequence[str], keys: Sequence[str]) -> pa.Schema:
         """Return the types in which the backend writes some columns; ``keys`` are those that tuples are matched by."""
         found = self.rows.arrow_types(names) if isinstance(self.rows, View) else None
-        return self.place.arrow_types(self.told(keys).select(*names)) if found is None else found
+        return self.backend.arrow_types(self.told(keys).select(*names)) if found is None else found
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""
@@ -481,7 +481,7 @@ class IbisEngine(IbisColumns):
             return table.mutate(**dict.fromkeys(new, table[column]))
         texts = list(LocalEngine(groups.table.select([column])).texts(column))
         key = unused("shoal_text", table.columns)
-        said = self.place.upload(
+        said = self.backend.upload(
             pa.table({key: pa.array(texts, pa.string()), **bound_columns(texts, column, policy)}), {}
         )
         joined = table.left_join(said, table[column] == said[key])

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.base import Place
+from shoal.engines.backends.base import Backend
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Groups
 from shoal.engines.dependence import (
@@ -40,10 +40,12 @@ def as_ibis(table: ir.Table | View) -> ir.Table:
 class IbisColumns:
     """Rows that stay in their engine."""
 
-    def __init__(self, table: ir.Table | View, place: Place, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
+    def __init__(
+        self, table: ir.Table | View, backend: Backend, stand_ins: Mapping[str, ir.Table] | None = None
+    ) -> None:
         require_names_apart(list(table.columns))
         self.rows = table
-        self.place = place
+        self.backend = backend
         self.stand_ins = stand_ins or {}  # if a budget raises columns, one value for all with the same label
 
     @property
@@ -68,17 +70,17 @@ class IbisColumns:
         found = asked.grouped(names, weight) if isinstance(asked, View) and not self.stand_ins else None
         if found is None:
             rows = self.told(names) if table is None else as_ibis(table)
-            found = self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))
+            found = self.backend.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))
         return Groups(with_plain_types(found), weight)
 
     def told(self, keys: Sequence[str]) -> ir.Table:
         """Return the rows with values compared as in memory: no NaN, no -0.0, and ``keys`` of types that round-trip."""
         rows = self.expression.select(
-            **{name: self.place.plain(self.expression[name], key=name in keys) for name in self.columns}
+            **{name: self.backend.plain(self.expression[name], key=name in keys) for name in self.columns}
         )
         inside = Inside(self.columns)
         for raised, values in self.stand_ins.items():
-            joined = rows.join(values, self.place.same(rows[raised], values[inside.key(0)]))
+            joined = rows.join(values, self.backend.same(rows[raised], values[inside.key(0)]))
             label = values.columns[1]
             rows = joined.select(**{name: joined[label if name == raised else name] for name in self.columns})
         return rows
@@ -86,12 +88,12 @@ class IbisColumns:
     def n_tuples(self, names: Sequence[str]) -> int:
         """Count the distinct tuples of some columns."""
         rows = self.told(names).select(*names).distinct()
-        return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+        return int(self.backend.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
 
     def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
         """Count the distinct values of each of some columns."""
         rows = self.told(names)
-        found = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
+        found = self.backend.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
         return {name: int(found[name][0].as_py()) for name in names}
 
     def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
@@ -100,9 +102,9 @@ class IbisColumns:
         value = rows.filter(rows[name].notnull()).select(name).distinct()
         some = value.order_by(md5(value[name].cast(str))).limit(n)
         filled, records = unused("filled", [name]), unused("records", [name])
-        counts = self.place.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
+        counts = self.backend.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
         return (
-            with_plain_types(self.place.fetch(some))[name],
+            with_plain_types(self.backend.fetch(some))[name],
             int(counts[filled][0].as_py()),
             int(counts[records][0].as_py()),
         )
@@ -114,7 +116,7 @@ class IbisColumns:
         tuples = rows.group_by(list(names)).agg(**{n: rows.count()})
         size = tuples[n]
         alone, pairs = ibis.ifelse(size == 1, 1, 0), (size * (size - 1)).cast("int64") // 2
-        found = self.place.fetch(
+        found = self.backend.fetch(
             tuples.aggregate(
                 records=size.sum().cast("int64"),
                 tuples=tuples.count(),
@@ -170,7 +172,7 @@ class IbisColumns:
 
     def _figures(self, query: str) -> list[tuple[int, ...]]:
         """Run a query that returns a row of integers for each thing asked, its index first; return them in order."""
-        return [row[1:] for row in sorted(self.place.integers(query))]
+        return [row[1:] for row in sorted(self.backend.integers(query))]
 
 
 class Partly:
@@ -222,8 +224,8 @@ class Inside:
     def __init__(self, taken: Sequence[str]) -> None:
         self._taken = list(taken)
         self._labels: dict[str, str] = {}
-        names = ("shoal_row", "shoal_place", "shoal_part", "shoal_first", "shoal_last")
-        self.row, self.place, self.part, self.first, self.last = (unused(name, taken) for name in names)
+        names = ("shoal_row", "shoal_position", "shoal_part", "shoal_first", "shoal_last")
+        self.row, self.position, self.part, self.first, self.last = (unused(name, taken) for name in names)
 
     def key(self, j: int) -> str:
         """Return the name of a key column that tuples are matched by."""

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.coded_rows import CodedColumn
-from shoal.engines.files import formats
+from shoal.engines.formats import table_files
 from shoal.engines.local import LocalEngine
-from shoal.engines.repeated import DICTIONARY, PAGE, WrittenDifferentlyError, code_bits, dictionary_of
 from shoal.engines.row_order import hashed_text
+from shoal.engines.run_length_rows import DICTIONARY, PAGE, WrittenDifferentlyError, code_bits, dictionary_of
 from shoal.engines.sql import quoted, unused
 from shoal.tables.frequency import ClassOf, Counts, packed
 
@@ -47,7 +47,7 @@ class JoinedRows:
         coded: set[str] | None = None if as_codes else set()
         # Closed, also if not all rows are asked for: DuckDB answers no other query before.
         with closing(self.view.in_pieces(self.query, PIECE)) as fetched, ThreadPoolExecutor(1) as pool:
-            groups = formats.row_groups(fetched, size)
+            groups = table_files.row_groups(fetched, size)
 
             def made() -> pa.Table | None:
                 nonlocal coded

@@ -12,7 +12,7 @@ from ibis.expr import types as ir
 from numpy.typing import NDArray
 
 from shoal.compiled.kernels import group, sum_by_class
-from shoal.engines.backends.base import Place
+from shoal.engines.backends.base import Backend
 from shoal.engines.base import Groups
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import Inside
@@ -27,7 +27,7 @@ from shoal.tables.values import Values
 
 
 def join_recoded(
-    place: Place,
+    backend: Backend,
     rows: ir.Table,
     keys: Sequence[str],
     groups: Groups,
@@ -45,13 +45,13 @@ def join_recoded(
     for name, labels in changed.items():
         distinct = distinct.append_column(inside.label(name), labels.take(pa.array(part)))
     types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
-    mapping = place.upload(distinct.drop_columns([inside.row]), types)
-    found = rows.join(mapping, [place.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
+    mapping = backend.upload(distinct.drop_columns([inside.row]), types)
+    found = rows.join(mapping, [backend.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
     return _relabelled(found, rows.columns, changed, inside)
 
 
 def regrouped_and_recoded(
-    place: Place,
+    backend: Backend,
     rows: ir.Table,
     keys: Sequence[str],
     groups: Groups,
@@ -63,12 +63,12 @@ def regrouped_and_recoded(
     """Count the released rows with all their columns: rows are grouped first, and only distinct ones are joined."""
     weight = unused("n", rows.columns)
     grouped = rows.group_by(list(dict.fromkeys((*keys, *names)))).agg(**{weight: rows.count()})
-    joined = join_recoded(place, grouped, keys, groups, part_of, changed, kept)
-    return Groups(with_plain_types(place.fetch(joined.select(*names, weight))), weight)
+    joined = join_recoded(backend, grouped, keys, groups, part_of, changed, kept)
+    return Groups(with_plain_types(backend.fetch(joined.select(*names, weight))), weight)
 
 
 def join_dealt(
-    place: Place,
+    backend: Backend,
     rows: ir.Table,
     keys: Sequence[str],
     groups: Groups,
@@ -83,12 +83,12 @@ def join_dealt(
     own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
     distinct = pa.table(own | {inside.row: row_of}).group_by([*own, inside.row]).aggregate([])
     types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
-    numbered = place.upload(distinct, types)
-    found = rows.join(numbered, [place.same(rows[k], numbered[inside.key(j)]) for j, k in enumerate(keys)])
+    numbered = backend.upload(distinct, types)
+    found = rows.join(numbered, [backend.same(rows[k], numbered[inside.key(j)]) for j, k in enumerate(keys)])
     found = found.select(*rows.columns, inside.row)
     order = order_keys(found.select(*rows.columns), policy.release.seed, of=found)
     at = ibis.row_number().over(group_by=found[inside.row], order_by=order)
-    found = found.mutate(**{inside.place: at})
+    found = found.mutate(**{inside.position: at})
 
     last = np.cumsum(parts.counts)
     first_of_row = np.concatenate([[True], np.diff(parts.row) != 0])
@@ -101,13 +101,13 @@ def join_dealt(
             **{inside.label(name): labels for name, labels in changed.items()},
         }
     )
-    fates = place.upload(bounds.filter(pa.array(kept)), {})
+    fates = backend.upload(bounds.filter(pa.array(kept)), {})
     shared = found.join(
         fates,
         [
             found[inside.row] == fates[inside.part],
-            found[inside.place] >= fates[inside.first],
-            found[inside.place] < fates[inside.last],
+            found[inside.position] >= fates[inside.first],
+            found[inside.position] < fates[inside.last],
         ],
     )
     return _relabelled(shared, rows.columns, changed, inside)

@@ -20,17 +20,17 @@ from shoal.engines.codebook import Codebook
 from shoal.engines.coded_rows import CodedColumn, decoded_table, is_worth_coding, order_of_codes
 from shoal.engines.counted_rows import CountedRows, Origins
 from shoal.engines.data import Data
-from shoal.engines.files import formats
-from shoal.engines.files.dialects import comma_columns, dialect_for
-from shoal.engines.files.formulas import Formulas, unescaped
-from shoal.engines.files.layout import Dialect
-from shoal.engines.files.lines import DistinctLines
-from shoal.engines.files.numbered import column_of_texts, with_texts
-from shoal.engines.files.raw_cells import n_distinct, raw_columns
 from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.formats import table_files
+from shoal.engines.formats.dialects import comma_columns, dialect_for
+from shoal.engines.formats.dictionary_columns import column_of_texts, with_texts
+from shoal.engines.formats.distinct_lines import DistinctLines
+from shoal.engines.formats.formulas import Formulas, unescaped
+from shoal.engines.formats.layout import Dialect
+from shoal.engines.formats.raw_cells import n_distinct, raw_columns
 from shoal.engines.local_columns import LocalColumns
-from shoal.engines.repeated import Repeated
 from shoal.engines.row_order import hash_order, order_of_distinct
+from shoal.engines.run_length_rows import Repeated
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
 from shoal.hierarchies import builders
 from shoal.hierarchies.bounds import added, distinct_rows, require_true, there, with_bounds
@@ -99,7 +99,9 @@ class LocalEngine(LocalColumns):
         """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = formats.read_table_file(path, separator=separator, encoding=encoding, header=header, numbered=True)
+            read = table_files.read_table_file(
+                path, separator=separator, encoding=encoding, header=header, numbered=True
+            )
             table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
@@ -313,7 +315,7 @@ class LocalEngine(LocalColumns):
             raise OutputError(
                 "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
             )
-        formats.check_target(Path(target), force)
+        table_files.check_target(Path(target), force)
 
     def write(
         self,
@@ -332,9 +334,9 @@ class LocalEngine(LocalColumns):
             rows = Rows(with_bounds(rows.table, policy), rows.persons, rows.sources, rows.notes)
         pieces: pa.Table | Iterator[pa.Table]
         known = rows.repeated if isinstance(rows, CountedRows) else None
-        counts = known.counts if known is not None and path.suffix.lower() in formats.TEXT else None
-        if known is not None and path.suffix.lower() in formats.PARQUET:
-            pieces = known.pieces(formats.ROW_GROUP, as_codes=True)
+        counts = known.counts if known is not None and path.suffix.lower() in table_files.TEXT else None
+        if known is not None and path.suffix.lower() in table_files.PARQUET:
+            pieces = known.pieces(table_files.ROW_GROUP, as_codes=True)
         else:
             pieces = rows.table if known is None or counts is None else known.distinct
             pieces = pieces if formulas is None else formulas.escaped(pieces, counts)
@@ -342,7 +344,7 @@ class LocalEngine(LocalColumns):
         def written(path: Path, lines: DistinctLines | None = None) -> None:
             verify(WrittenFile(path, self.dialect, rows, formulas, lines))
 
-        return formats.write_table_file(
+        return table_files.write_table_file(
             pieces,
             path,
             dialect=dialect_for(policy, self.dialect),

@@ -24,7 +24,7 @@ from shoal.engines.dependence import (
     spread_of,
     tallied_with_nulls,
 )
-from shoal.engines.files.numbered import with_texts
+from shoal.engines.formats.dictionary_columns import with_texts
 from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
 from shoal.notation import codec

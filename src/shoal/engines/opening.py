@@ -12,9 +12,9 @@ import numpy as np
 from shoal.engines.backends import schemes
 from shoal.engines.base import Engine, Groups, Query, Released, Rows
 from shoal.engines.data import Data
-from shoal.engines.files.arrow_json import is_arrow_or_json
-from shoal.engines.files.formats import CELL_BYTES, PARQUET, cells_of, physical_memory
-from shoal.engines.files.office_files import is_foreign
+from shoal.engines.formats.arrow_json import is_arrow_or_json
+from shoal.engines.formats.office_files import is_foreign
+from shoal.engines.formats.table_files import CELL_BYTES, PARQUET, cells_of, physical_memory
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import repeated_rows
 from shoal.errors import DataError, no_column

@@ -16,7 +16,7 @@ from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.published_bytes import beside_the_table, stored_cells
 from shoal.findings.recognised_values import identifying_values
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
-from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
+from shoal.findings.sensitive_columns import guessed_values, near_numbers, spelling, unprotected
 from shoal.findings.singled_out import answers_single_out, singled_out, unique_plain, unique_sensitive
 from shoal.findings.two_digit_years import two_digit_years
 from shoal.models.finding import Finding, Publication, Severity, headline, publication
@@ -48,6 +48,7 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     reveals_quasi,
     attack_succeeds,
     unprotected,
+    guessed_values,
     unique_sensitive,
     answers_single_out,
     reveals_sensitive,

@@ -2,17 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 
-from shoal.attacks.risk import TOLERANCES, Attacks, percent_words
+from shoal.attacks.risk import TOLERANCES, Attacks, Question, percent_words
 from shoal.findings.evidence import Evidence, required_size
 from shoal.findings.kinds import finding, ordered
 from shoal.models.finding import Finding
+from shoal.models.shares import LimitedGain
 from shoal.policy import Policy
 
+LINKED: tuple[Question, ...] = ("linkability", "inference")
 REMEDIES = {
     "singling out": 'Require a larger k, or set role = "quasi" for the columns that outsiders may know',
     "linkability": "Require a larger k, or limit linkage-risk",
     "inference": "Require t-closeness or distinct-l-diversity on the sensitive column, or limit inference-risk",
 }
+
+
+def tolerances(policy: Policy) -> dict[Question, float]:
+    """Return what is tolerated of each kind of attack.
+
+    A policy with k persons in every class tolerates that one of k is linked to the right record, and so that one of k
+    has their value inferred.
+    """
+    one_of_k = 1 / required_size(policy)
+    return TOLERANCES | {name: max(TOLERANCES[name], one_of_k) for name in LINKED}
 
 
 def attack_succeeds(evidence: Evidence) -> Iterator[Finding]:
@@ -24,15 +36,19 @@ def attack_succeeds(evidence: Evidence) -> Iterator[Finding]:
 def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
     """Return a finding for each criterion that an attack shows to be violated.
 
-    Who requires k persons in every class tolerates that one of k is linked to the right one. Whoever limits an attack
-    to more than the tolerance has decided on that figure, and should know what it means.
+    A policy that limits an attack, or the gain of bets on a column, to more than the tolerance has decided on that
+    figure: its publisher should know what it means.
     """
     limited = {limit.question for limit in policy.limits}
-    linked = max(TOLERANCES["linkability"], 1 / required_size(policy))
-    for answer in attacks.answers({"linkability": linked}):
+    gains = [model for model in policy.models if isinstance(model, LimitedGain)]
+    for answer in attacks.answers(tolerances(policy)):
         if answer.possible and answer.risk is not None:
             column = answer.risk.column
             of = "" if column is None else f" of {column!r}"
+            allowed = answer.question in limited or (
+                answer.question == "inference"
+                and any(model.column in (None, column) and answer.risk.above <= model.gain for model in gains)
+            )
             two_digits = float(f"{answer.risk.above:.2g}")  # of people of the original: more would tell about them
             yield finding(
                 "attack-succeeds",
@@ -41,11 +57,11 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
                 REMEDIES[answer.question],
                 [] if column is None else [column],
                 round(answer.risk.successes),
-                "decide" if answer.question in limited else "stop",
+                "decide" if allowed else "stop",
             )
 
 
 def with_attacks(findings: Sequence[Finding], attacks: Attacks, policy: Policy) -> tuple[Finding, ...]:
     """Return findings with those of attacks that were run later, in place of earlier ones."""
-    others = (each for each in findings if each.kind != "attack-succeeds")
+    others = (each for each in findings if each.kind not in ("attack-succeeds", "guessed-values"))
     return ordered([*others, *attack_findings(attacks, policy)])

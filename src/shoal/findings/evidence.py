@@ -11,7 +11,7 @@ import numpy as np
 from shoal.attacks.risk import Attacks
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
-from shoal.engines.files.beside import Beside, beside_of
+from shoal.engines.formats.unread_content import Beside, beside_of
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import tallied_release
 from shoal.inspection.dependencies import MISSED, Telling

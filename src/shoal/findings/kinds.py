@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "reveals-quasi": ("stop", "decide"),
     "attack-succeeds": ("stop", "decide"),
     "unprotected": ("stop", "decide"),
+    "guessed-values": ("decide",),
     "unique-sensitive": ("stop", "decide"),
     "answers-single-out": ("decide",),
     "reveals-sensitive": ("decide",),

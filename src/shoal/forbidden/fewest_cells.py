@@ -74,9 +74,9 @@ def fewest_cells(
         if left <= 0:
             unsettled.append(0.0)
             break
-        found, bound = _solved(kinds, results, ways, cost, left)
-        if found is not None:
-            best, cost = found, float(sum(x @ kind.costs for x, kind in zip(found, kinds, strict=True)))
+        choice, bound = _solved(kinds, results, ways, cost, left)
+        if choice is not None:
+            best, cost = choice, float(sum(x @ kind.costs for x, kind in zip(choice, kinds, strict=True)))
         if bound is not None:
             unsettled.append(bound)
     if best is None:
@@ -105,18 +105,18 @@ def _kinds(classes: HideableClasses, results: Sequence[MatchedResult]) -> tuple[
     costs = np.stack([classes.cost(pattern) for pattern in patterns], axis=1)
     figures = np.stack([classes.figures(results, pattern) for pattern in patterns], axis=1)
     alike: dict[bytes, list[int]] = {}
-    kept: dict[bytes, NDArray[np.int64]] = {}
+    patterns_of: dict[bytes, NDArray[np.int64]] = {}
     for i in range(classes.n_classes):
         ids = _cheapest(costs[i], figures[i]) if not classes.fixed[i] else np.zeros(1, np.int64)
         key = ids.tobytes() + b"|" + costs[i][ids].tobytes() + b"|" + figures[i][ids].tobytes()
         alike.setdefault(key, []).append(i)
-        kept[key] = ids
+        patterns_of[key] = ids
     kinds = [
         _AlikeClasses(
             tuple(members),
-            tuple(patterns[p] for p in kept[key].tolist()),
-            costs[members[0]][kept[key]],
-            figures[members[0]][kept[key]],
+            tuple(patterns[p] for p in patterns_of[key].tolist()),
+            costs[members[0]][patterns_of[key]],
+            figures[members[0]][patterns_of[key]],
         )
         for key, members in alike.items()
     ]
@@ -162,15 +162,15 @@ def _solved(
 
     costs = np.concatenate([kind.costs for kind in kinds]).astype(np.float64)
     figures = np.concatenate([kind.figures for kind in kinds])
-    most = np.concatenate([np.full(len(kind.costs), len(kind.classes)) for kind in kinds])
-    each = block_diag([np.ones((1, len(kind.costs))) for kind in kinds], format="csr")
+    capacity = np.concatenate([np.full(len(kind.costs), len(kind.classes)) for kind in kinds])
+    one_pattern = block_diag([np.ones((1, len(kind.costs))) for kind in kinds], format="csr")
     n_kinds = np.array([len(kind.classes) for kind in kinds], np.float64)
     coefficients = np.zeros((len(ways), figures.shape[1]))
     start = 0
     for i, (terms, _) in enumerate(ways):
         coefficients[i, start : start + len(terms)] = terms
         start += len(terms)
-    rows = [each, csr_array(coefficients @ figures.T)]
+    rows = [one_pattern, csr_array(coefficients @ figures.T)]
     low, high = [n_kinds, np.full(len(ways), -np.inf)], [n_kinds, np.array([limit for _, limit in ways], np.float64)]
     if np.isfinite(below):
         rows.append(csr_array(costs[None, :]))
@@ -181,23 +181,23 @@ def _solved(
             costs,
             constraints=LinearConstraint(vstack(rows, format="csr"), np.concatenate(low), np.concatenate(high)),
             integrality=np.ones(len(costs)),
-            bounds=Bounds(0, most),
+            bounds=Bounds(0, capacity),
             options={"time_limit": seconds, "mip_rel_gap": 0.0},
         )
     if answer.status == 2:  # infeasible: nothing was missed
         return None, None
     bound = _bound_of(answer)
-    found = None if answer.x is None else _divided(np.rint(answer.x).astype(np.int64), kinds)
-    if found is None or not _is_hidden(kinds, results, found):
+    choice = None if answer.x is None else _divided(np.rint(answer.x).astype(np.int64), kinds)
+    if choice is None or not _is_hidden(kinds, results, choice):
         return None, bound
-    return found, None if answer.status == 0 else bound
+    return choice, None if answer.status == 0 else bound
 
 
 @contextmanager
 def _printing_to_standard_error() -> Iterator[None]:
     """Send what the solver prints, although it was told to be silent, to standard error: the other may be JSON."""
     try:
-        kept = os.dup(1)
+        standard_output = os.dup(1)
     except OSError:  # there is no standard output
         yield
         return
@@ -208,8 +208,8 @@ def _printing_to_standard_error() -> Iterator[None]:
     finally:
         with suppress(OSError, TypeError):  # no C library to be found by this name
             ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(standard_output, 1)
+        os.close(standard_output)
 
 
 def _bound_of(answer: Any) -> float:

@@ -30,41 +30,41 @@ class Mined:
     columns: Mapping[str, Coded]
     counts: NDArray[np.int64]
     policy: Policy
-    _known: dict[tuple[str, str], Placing] = field(default_factory=dict, repr=False)
+    _placings: dict[tuple[str, str], Placing] = field(default_factory=dict, repr=False)
 
     def placed(self, column: str, value: str) -> Placing:
         """Return for each group whether its cell lies within a value."""
-        if (column, value) not in self._known:
-            self._known[column, value] = self._of_texts(column, value)[self.columns[column].codes]
-        return self._known[column, value]
+        if (column, value) not in self._placings:
+            self._placings[column, value] = self._of_texts(column, value)[self.columns[column].codes]
+        return self._placings[column, value]
 
     def labels(self, column: str) -> CellTexts:
         """Return for each group the number of its text; the null is the last, and says nothing."""
-        of = self.columns[column]
+        cells = self.columns[column]
         spec, mark = self.policy.columns[column].hierarchy, self.policy.marks.get(column)
         try:
-            silent, coarse = vagueness(column, of.texts, spec, mark=mark, folder=self.policy.folder)
+            silent, coarse = vagueness(column, cells.texts, spec, mark=mark, folder=self.policy.folder)
         except HierarchyError:  # its file is not at hand, say
-            silent, coarse = np.zeros(len(of.texts), np.bool_), np.ones(len(of.texts), np.bool_)
-        codes = np.where(of.codes < 0, len(of.texts), of.codes).astype(np.int64)
+            silent, coarse = np.zeros(len(cells.texts), np.bool_), np.ones(len(cells.texts), np.bool_)
+        codes = np.where(cells.codes < 0, len(cells.texts), cells.codes).astype(np.int64)
         return CellTexts(codes, np.append(silent, True)[codes], np.append(coarse, False)[codes])
 
     def silent(self, column: str) -> NDArray[np.bool_]:
         """Return for each group whether its cell is a star or missing."""
-        of = self.columns[column]
-        return np.array([*(is_star(text) for text in of.texts), True], np.bool_)[of.codes]
+        cells = self.columns[column]
+        return np.array([*(is_star(text) for text in cells.texts), True], np.bool_)[cells.codes]
 
     def numbers(self, column: str) -> Floats:
         """Return the least and the largest number that each cell may be; NaN if it is none, infinite for a null."""
-        of, policy = self.columns[column], self.policy
+        cells, policy = self.columns[column], self.policy
         spec, mark = policy.columns[column].hierarchy, policy.marks.get(column)
         try:
             declared = build(column, spec, [], nulls=False, uncovered="error", folder=policy.folder)
         except HierarchyError:
             return np.full((len(self.counts), 2), math.nan)
-        read = spans(of.texts, declared if declared.leaves else None, mark)
+        read = spans(cells.texts, declared if declared.leaves else None, mark)
         ends = [(math.nan, math.nan) if x is None else (x[0][0], max(span[1] for span in x)) for x in read]
-        return np.asarray(np.array([*ends, (-math.inf, math.inf)], np.float64)[of.codes])
+        return np.asarray(np.array([*ends, (-math.inf, math.inf)], np.float64)[cells.codes])
 
     def placed_text(self, column: str, text: str, value: str) -> int:
         """Return where a text that the column may not have yet lies."""
@@ -72,10 +72,10 @@ class Mined:
 
     def _of_texts(self, column: str, value: str) -> Placing:
         """Return the same for each text of a column, and last for a null: it is no value, or any as a wildcard."""
-        of = self.policy.columns[column]
-        wildcard = of.role == "quasi" and self.policy.release.nulls == "wildcard"
-        found = self._placing(column, self.columns[column].texts, value)
-        return np.append(found, np.int8(UNDECIDED if wildcard else OUTSIDE))
+        column_policy = self.policy.columns[column]
+        wildcard = column_policy.role == "quasi" and self.policy.release.nulls == "wildcard"
+        placed = self._placing(column, self.columns[column].texts, value)
+        return np.append(placed, np.int8(UNDECIDED if wildcard else OUTSIDE))
 
     def _placing(self, column: str, texts: Sequence[str], value: str) -> Placing:
         spec, mark = self.policy.columns[column].hierarchy, self.policy.marks.get(column)

@@ -35,25 +35,25 @@ def rules_of(
     items = [(j, code) for j in range(n_columns) for code in _frequent(codes[:, j], counts, support, complete)]
     pairs = [pair for pair in combinations(items, 2) if pair[0][0] != pair[1][0]]
     conditions = [(item,) for item in items] + (list(pairs) if len(pairs) <= MOST_PAIRS else [])
-    found: set[MinedRule] = set()
+    rules: set[MinedRule] = set()
     for condition in conditions:
-        within = np.logical_and.reduce([codes[:, j] == code for j, code in condition])
+        rows = np.logical_and.reduce([codes[:, j] == code for j, code in condition])
         outside = np.logical_or.reduce([(codes[:, j] != code) & (codes[:, j] >= 0) for j, code in condition])
         n_outside = int(counts[outside].sum())
         for j in range(n_columns):
-            if any(j == own for own, _ in condition):
+            if any(j == used_column for used_column, _ in condition):
                 continue
-            told = within & (codes[:, j] >= 0)
-            n_body = int(counts[told].sum())
-            both = np.bincount(codes[told, j], counts[told]).astype(np.int64)
-            enough = (both > 0) & (both * support.denominator >= support.numerator * (n_outside + n_body))
-            sure = both * confidence.denominator >= confidence.numerator * n_body
-            found.update((frozenset(condition), (j, code)) for code in np.flatnonzero(enough & sure).tolist())
-    return found
+            decided = rows & (codes[:, j] >= 0)
+            n_body = int(counts[decided].sum())
+            n_rule = np.bincount(codes[decided, j], counts[decided]).astype(np.int64)
+            enough = (n_rule > 0) & (n_rule * support.denominator >= support.numerator * (n_outside + n_body))
+            sure = n_rule * confidence.denominator >= confidence.numerator * n_body
+            rules.update((frozenset(condition), (j, code)) for code in np.flatnonzero(enough & sure).tolist())
+    return rules
 
 
 def _frequent(codes: NDArray[np.int64], counts: NDArray[np.int64], support: Fraction, complete: int) -> list[int]:
     """Return the codes that may be in a frequent rule: a share is never one of fewer than the complete records."""
-    told = codes >= 0
-    n = np.bincount(codes[told], counts[told]).astype(np.int64)
+    decided = codes >= 0
+    n = np.bincount(codes[decided], counts[decided]).astype(np.int64)
     return list(np.flatnonzero((n > 0) & (n * support.denominator >= support.numerator * complete)).tolist())

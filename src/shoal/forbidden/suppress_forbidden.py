@@ -42,11 +42,11 @@ def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, po
         return recoding
     rows = engine.apply(counted, recoding, policy)
     mined = mined_by(rows, [*policy.quasi, *policy.sensitive], policy)
-    shown = [result for result in results if not result.unread(mined) and result.found(mined).shown]
-    if not shown:
+    visible = [result for result in results if not result.unread(mined) and result.found(mined).shown]
+    if not visible:
         return replace(recoding, hiding=HiddenResults(0, 0, 0))
     classes = _Classes.of(mined, recoding, counted, policy)
-    hidden, least = fewest_cells(classes, results, min(SECONDS, policy.release.time_budget or SECONDS))
+    hidden, bound = fewest_cells(classes, results, min(SECONDS, policy.release.time_budget or SECONDS))
     if hidden is None:
         raise InfeasibleError(
             "forbid: no cells of quasi-identifiers can be suppressed, in whole classes, so that the enforced results "
@@ -57,7 +57,7 @@ def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, po
     cells = sum(int(costs[pattern][i]) for i, pattern in enumerate(hidden))
     return replace(
         _recoded(recoding, counted, classes, hidden),
-        hiding=HiddenResults(len(shown), cells, least, *_other_rules(classes, results, hidden)),
+        hiding=HiddenResults(len(visible), cells, bound, *_other_rules(classes, results, hidden)),
     )
 
 
@@ -81,13 +81,13 @@ class _Classes:
             tuple(None if code < 0 else mined.columns[name].texts[code] for name, code in zip(quasi, row, strict=True))
             for row in tuples.tolist()
         )
-        known = set(_released_tuples(recoding, recoding.parts(counted.table)))
+        released = set(_released_tuples(recoding, recoding.parts(counted.table)))
         tops = {
             h.column: h.top
             for h in recoding.hierarchies
             if h.cardinality(h.height) == 1 and h.top is not None and policy.columns[h.column].after is None
         }
-        fixed = np.array([each not in known for each in texts], np.bool_)
+        fixed = np.array([text_tuple not in released for text_tuple in texts], np.bool_)
         return cls(mined, quasi, class_of.ravel(), texts, tops, fixed)
 
     @property
@@ -103,20 +103,20 @@ class _Classes:
         """Return the cells of each class that a pattern newly hides."""
         sizes = np.bincount(self.class_of, self.mined.counts, self.n_classes).astype(np.int64)
         places = [self.quasi.index(name) for name in pattern]
-        new = [sum(of[place] != self.tops[self.quasi[place]] for place in places) for of in self.texts]
+        new = [sum(texts[column] != self.tops[self.quasi[column]] for column in places) for texts in self.texts]
         return sizes * np.array(new, np.int64)
 
     def figures(self, results: Sequence[MatchedResult], pattern: HiddenColumns) -> Whole:
         """Return what each class adds to the figures of the results, a row per class, if it hides a pattern."""
-        seen = _SeenWith(self.mined, {name: self.tops[name] for name in pattern})
-        flags = [flag for result in results for flag in result.flags(seen)]
+        hidden_view = _HiddenView(self.mined, {name: self.tops[name] for name in pattern})
+        flags = [flag for result in results for flag in result.flags(hidden_view)]
         return np.column_stack(
             [np.bincount(self.class_of, self.mined.counts * flag, self.n_classes).astype(np.int64) for flag in flags]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _SeenWith:
+class _HiddenView:
     """Mined groups with some columns hidden in all of them."""
 
     mined: Mined
@@ -127,10 +127,10 @@ class _SeenWith:
         return self.mined.counts
 
     def placed(self, column: str, value: str) -> Placing:
-        found = self.mined.placed(column, value)
+        placed = self.mined.placed(column, value)
         if column not in self.tops:
-            return found
-        return np.full_like(found, self.mined.placed_text(column, self.tops[column], value))
+            return placed
+        return np.full_like(placed, self.mined.placed_text(column, self.tops[column], value))
 
     def labels(self, column: str) -> CellTexts:
         return self.mined.labels(column)
@@ -146,21 +146,21 @@ def _released_tuples(recoding: Recoding, parts: Parts) -> list[tuple[Label, ...]
     """Return the released tuple of each part that is not suppressed."""
     labels = [values.labels for values in recoding.released]
     rows = parts.codes[~parts.suppressed].tolist()
-    return [tuple(of[code] for of, code in zip(labels, row, strict=True)) for row in rows]
+    return [tuple(column_labels[code] for column_labels, code in zip(labels, row, strict=True)) for row in rows]
 
 
 def _recoded(recoding: Recoding, counted: Counted, classes: _Classes, hidden: Sequence[HiddenColumns]) -> Cells:
     parts = recoding.parts(counted.table)
     pattern_of = dict(zip(classes.texts, hidden, strict=True))
-    of_parts = [pattern_of.get(each, ()) for each in _released_tuples(recoding, parts)]
+    of_parts = [pattern_of.get(row, ()) for row in _released_tuples(recoding, parts)]
     codes = parts.codes.copy()
     values = list(recoding.released)
-    kept = np.flatnonzero(~parts.suppressed)
+    shown_rows = np.flatnonzero(~parts.suppressed)
     for j, name in enumerate(classes.quasi):
         hides = np.array([name in pattern for pattern in of_parts], np.bool_)
         if hides.any():
             values[j], top = _with_top(values[j])
-            codes[kept[hides], j] = top
+            codes[shown_rows[hides], j] = top
     return Cells(
         hierarchies=recoding.hierarchies,
         values=tuple(values),

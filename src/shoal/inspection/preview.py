@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from shoal.engines.data import Data
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats.atomic_files import write_text
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError, no_column
 from shoal.hierarchies import builders

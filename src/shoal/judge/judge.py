@@ -27,7 +27,7 @@ from shoal.tables.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
-    from shoal.original.owners import Between, Whose
+    from shoal.original.owners import Owners, PersonBounds
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Gaps:
     """What a table cannot show by itself, and what would be needed; each field is empty if nothing is missing."""
 
     persons: str = ""  # the persons behind the records
-    between: Between | None = None  # the number of persons of each class, as far as it is known
+    between: PersonBounds | None = None  # the number of persons of each class, as far as it is known
     whole: str = ""  # the distribution of the values before records were dropped
     dropped: int = 0  # at most this many
     population: str = ""  # the population that the records are a sample of
@@ -52,7 +52,7 @@ class Gaps:
         persons = f"needs the original, whose column {entity!r} identifies people"
         return cls(persons, order=order), policy.model_copy(update={"release": options})
 
-    def known(self, found: Whose, table: FrequencyTable) -> Gaps:
+    def known(self, found: Owners, table: FrequencyTable) -> Gaps:
         """Return what is still missing once the original has identified people as far as possible."""
         between = found.between
         if between is not None and not np.array_equal(between.tuples, table.codes):

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from shoal.compiled.kernels import group, sum_by_class
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
-from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET, parsed_lines, separator_of
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.files.layout import Dialect
-from shoal.engines.files.lines import DistinctLines
-from shoal.engines.files.read_back import typed
-from shoal.engines.files.sql_files import sql_source
+from shoal.engines.formats import office_files
+from shoal.engines.formats.distinct_lines import DistinctLines
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.layout import Dialect
+from shoal.engines.formats.read_back import typed
+from shoal.engines.formats.sql_files import sql_source
+from shoal.engines.formats.table_files import PARQUET, parsed_lines, separator_of
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
 from shoal.hierarchies.bounds import added, require_true

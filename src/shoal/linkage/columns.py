@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines import frames
 from shoal.engines.cells import read_table
 from shoal.engines.data import Data
-from shoal.engines.files import formats
+from shoal.engines.formats import table_files
 from shoal.errors import DataError, no_column
 from shoal.hierarchies import builders
 from shoal.hierarchies.builders import SafeHarbor
@@ -149,7 +149,7 @@ def _table(data: LinkedFile) -> pa.Table:
             raise DataError(f"an array with {data.ndim} dimensions is not a table", "pass an array of rows and columns")
         return frames.with_plain_types(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
     if isinstance(data, str | Path):
-        return formats.read_table_file(Path(data), header=None).table
+        return table_files.read_table_file(Path(data), header=None).table
     return frames.to_arrow(data)[0]
 
 

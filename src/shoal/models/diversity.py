@@ -4,7 +4,7 @@ A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "ℓ-diversity: 
 The recursive condition sums the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma instead of the sum.
 
 All three look at what texts say (``notation.same_values``). Several spellings of a value are one value. Texts that say
-nothing, such as a missing value, ``?`` or ``not asked``, are no value: whoever knows that a person's value is known
+nothing, such as a missing value, ``?`` or ``not asked``, are no value: someone who knows that a person's value is known
 would learn it from a class of one value and unknown ones. The laws of merging hold for the records that say something.
 """
 

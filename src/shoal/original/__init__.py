@@ -1,1 +1,1 @@
-"""A release beside its original: consistency, concealment, owners of records."""
+"""A release compared with its original: consistency, concealment, owners of records."""

@@ -241,13 +241,13 @@ class _ReleasedTexts:
         for level, of_level in enumerate(hierarchy.labels):
             numbers = np.array([number.get(label, n_texts) for label in of_level], np.int64)
             labels[:, level] = numbers[hierarchy.table[level]]
-        others, silent = _others(hierarchy, coded.texts, labels, n_texts, mark)
-        labels = np.column_stack([labels, others])
+        unlisted, silent = _others(hierarchy, coded.texts, labels, n_texts, mark)
+        labels = np.column_stack([labels, unlisted])
         kinds, kind_of = np.unique(labels, axis=0, return_inverse=True)
         everything = [number[text] for text in (TOP,) if text in number] + silent + [null] * wildcard
-        known = np.zeros(n_texts + 1, np.bool_)
-        known[kinds] = True
-        known[everything] = True
+        number_of = np.zeros(n_texts + 1, np.bool_)
+        number_of[kinds] = True
+        number_of[everything] = True
         texts = np.where(coded.codes < 0, null, coded.codes).astype(np.int32)
         return cls(
             hierarchy.column,
@@ -256,7 +256,7 @@ class _ReleasedTexts:
             kinds,
             np.array(everything, np.int64),
             n_texts,
-            int((~known[texts]).sum()),
+            int((~number_of[texts]).sum()),
         )
 
     def stand_for(self, kinds: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -271,19 +271,19 @@ def _others(
     hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int, mark: DecimalMark | None
 ) -> tuple[NDArray[np.int64], list[int]]:
     """(leaves, most)  The texts that are not labels but still cover a leaf, and the texts that cover nothing."""
-    known = np.zeros(n_texts + 1, np.bool_)
-    known[labels] = True
-    strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
+    covered = np.zeros(n_texts + 1, np.bool_)
+    covered[labels] = True
+    strange = [i for i, text in enumerate(texts) if not covered[i] and text != TOP]
     if not strange:
         return np.empty((len(labels), 0), np.int64), []
     read = LeavesBehind.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
-    text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in read.behind])
-    leaf_of = np.fromiter((leaf for of in read.behind for leaf in of), np.int64, len(text_of))
+    text_of = np.repeat(np.array(strange, np.int64), [len(values) for values in read.behind])
+    leaf_of = np.fromiter((leaf for values in read.behind for leaf in values), np.int64, len(text_of))
     order = np.lexsort((text_of, leaf_of))
     counts = np.bincount(leaf_of, minlength=len(labels))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     out = np.full((len(labels), int(counts.max(initial=0))), n_texts, np.int64)
-    out[leaf_of[order], place] = text_of[order]
+    out[leaf_of[order], position] = text_of[order]
     return out, [strange[i] for i in read.everything]
 
 
@@ -308,12 +308,12 @@ def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTex
 
 def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> tuple[csr_array, NDArray[np.bool_]]:
     """For each kind, the released tuples with the most consistent columns, and whether these are all columns."""
-    found, lengths, consistent = [], [], []
+    matches, lengths, consistent = [], [], []
     n_found = 0
     for scores in _scores(kinds, tuples, columns):
         best = scores.max(axis=1)
         row, column = np.divmod(np.flatnonzero(scores == best[:, None]), len(tuples))
-        found.append(column.astype(np.int32))
+        matches.append(column.astype(np.int32))
         lengths.append(np.bincount(row, minlength=len(best)))
         consistent.append(best == len(columns))
         n_found += len(row)
@@ -325,7 +325,7 @@ def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts])
     from scipy.sparse import csr_array
 
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
-    indices = np.concatenate(found)
+    indices = np.concatenate(matches)
     shape = (len(kinds), len(tuples))
     return csr_array((np.ones(len(indices), np.int8), indices, starts), shape=shape), np.concatenate(consistent)
 
@@ -335,14 +335,14 @@ def _scores(
 ) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
     """Count in how many columns each kind is consistent with each released tuple, a block of kinds at a time."""
     number = np.min_scalar_type(len(columns))  # a byte; casting while adding would cost more than the sum
-    many, few = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))
-    for block in _slices(kinds, many):
+    dense, sparse = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))
+    for block in _slices(kinds, dense):
         # The texts that cover a value are expanded to tuples once for all kinds of the block that share it.
         spread = []
         for j, column in enumerate(columns):
             present, row = np.unique(block[:, j], return_inverse=True)
             spread.append((column.stand_for(present).astype(number)[:, tuples[:, j]], row))
-        for chunk in _slices(np.arange(len(block)), few):
+        for chunk in _slices(np.arange(len(block)), sparse):
             scores = np.zeros((len(chunk), len(tuples)), number)
             for stands, row in spread:
                 scores += stands[row[chunk]]
@@ -353,11 +353,11 @@ def _slices(rows: NDArray[Any], step: int) -> Iterator[NDArray[Any]]:
     return (rows[first : first + step] for first in range(0, len(rows), step))
 
 
-def _rows_where(kept: NDArray[np.bool_], matrix: csr_array) -> csr_array:
+def _rows_where(wanted: NDArray[np.bool_], matrix: csr_array) -> csr_array:
     """Return the matrix with all other rows emptied."""
     from scipy.sparse import csr_array
 
     lengths = np.diff(matrix.indptr)
-    starts = np.concatenate([[0], np.cumsum(lengths * kept)]).astype(np.int32)
-    entries = np.repeat(kept, lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths * wanted)]).astype(np.int32)
+    entries = np.repeat(wanted, lengths)
     return csr_array((matrix.data[entries], matrix.indices[entries], starts), shape=matrix.shape)

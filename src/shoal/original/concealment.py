@@ -66,12 +66,12 @@ def _perfect_flow(edges: csr_array, originals: Counts, released: Counts) -> csr_
     n_kinds, n_tuples = edges.shape
     first = 1 + n_kinds  # node 0 is the source, then come kinds, tuples and the sink
     sink = first + n_tuples
-    most = np.minimum(np.repeat(originals, np.diff(edges.indptr)), released[edges.indices])
-    capacities = np.concatenate([originals, most, released]).astype(np.int32)
+    capacity = np.minimum(np.repeat(originals, np.diff(edges.indptr)), released[edges.indices])
+    capacities = np.concatenate([originals, capacity, released]).astype(np.int32)
     indices = np.concatenate([np.arange(1, first), first + edges.indices, np.full(n_tuples, sink)]).astype(np.int32)
     after = n_kinds + edges.nnz
     starts = np.concatenate([[0], n_kinds + edges.indptr, after + np.arange(1, n_tuples + 1), [len(indices)]])
     # SciPy counts in int32. A larger flow is never as large as the table, which errs on the safe side.
     network = csr_array((capacities, indices, starts.astype(np.int32)), shape=(sink + 1, sink + 1))
-    found = maximum_flow(network, 0, sink)
-    return found.flow[1:first, first:sink] if found.flow_value == originals.sum() else None
+    flow = maximum_flow(network, 0, sink)
+    return flow.flow[1:first, first:sink] if flow.flow_value == originals.sum() else None

@@ -32,7 +32,7 @@ from shoal.text.figures import quoted_names
 ROUNDS = 1000  # after which undecided records stay undecided
 
 
-class Between(NamedTuple):
+class PersonBounds(NamedTuple):
     """Bounds on the number of people in each class of a release."""
 
     tuples: Codes  # (classes, columns)  codes as ``recounted`` gives them
@@ -41,21 +41,21 @@ class Between(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Whose:
+class Owners:
     """The people behind the classes of a release, as far as the original determines them."""
 
     rows: Rows | Groups | None = None  # the released rows with a person for each, if every class is settled
-    between: Between | None = None  # otherwise bounds on the numbers of people
+    between: PersonBounds | None = None  # otherwise bounds on the numbers of people
     missing: str = ""  # why the result is incomplete
 
 
-def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
+def owners_of(release: LocalEngine, original: Engine, policy: Policy) -> Owners:
     """Find the people of the ``original`` behind the released rows, each of which may represent several records."""
     entity = policy.release.entity
     if absent := [name for name in policy.columns if name not in original.columns]:
-        return Whose(missing=f"needs {quoted_names(absent)} in the original, which identifies people by {entity!r}")
+        return Owners(missing=f"needs {quoted_names(absent)} in the original, which identifies people by {entity!r}")
     if centres := [name for name in policy.quasi if policy.columns[name].cells in CENTRES]:
-        return Whose(
+        return Owners(
             missing=f"cells of {quoted_names(centres)} show means or similar values, which match no record of the "
             "original"
         )
@@ -63,8 +63,8 @@ def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
         table = original.count(policy.of_all_levels(), apart=True).table
         pairs = _GroupCells.of(release, table, policy)
     except ShoalError as error:
-        return Whose(missing=f"the original does not identify people: {error.message}")
-    return pairs if isinstance(pairs, Whose) else pairs.settled().told(release, entity or "person")
+        return Owners(missing=f"the original does not identify people: {error.message}")
+    return pairs if isinstance(pairs, Owners) else pairs.settled().as_owners(release, entity or "person")
 
 
 @dataclass(eq=False)
@@ -88,32 +88,32 @@ class _GroupCells:
     contradicted: bool = False  # the release was not made from the original
 
     @classmethod
-    def of(cls, release: LocalEngine, table: FrequencyTable, policy: Policy) -> _GroupCells | Whose:
+    def of(cls, release: LocalEngine, table: FrequencyTable, policy: Policy) -> _GroupCells | Owners:
         columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], policy)
         for column in columns:
             if column.n_unknown:
                 cells = f"{column.n_unknown} released cells of {column.name!r}"
-                return Whose(missing=f"{cells} match no value of the original")
+                return Owners(missing=f"{cells} match no value of the original")
         texts = np.column_stack([column.texts for column in columns])
         released, firsts = group(packed(texts))
         order = np.lexsort(texts[firsts].T[::-1])
         released, tuples = order.argsort()[released], texts[firsts[order]]
         kinds = np.column_stack([column.kind_of[table.codes[:, j]] for j, column in enumerate(columns)])
         kind_of, firsts = group(packed(kinds))
-        secrets, shown = _secrets(release, table, policy)
-        n_secrets = int(max(secrets.max(initial=0), shown.max(initial=0))) + 1
+        secrets, released_secrets = _secrets(release, table, policy)
+        n_secrets = int(max(secrets.max(initial=0), released_secrets.max(initial=0))) + 1
         groups, group_of = np.unique(kind_of * n_secrets + secrets, return_inverse=True)
-        cells, cell_of_row = np.unique(released * n_secrets + shown, return_inverse=True)
+        cells, cell_of_row = np.unique(released * n_secrets + released_secrets, return_inverse=True)
         edges = consistent_pairs(kinds[firsts], tuples, columns)
         degree = np.diff(edges.indptr)[groups // n_secrets]
         if degree.sum() > LARGEST:
-            return Whose(missing="too many original records match too many released ones to compare")
+            return Owners(missing="too many original records match too many released ones to compare")
         of_group = np.repeat(np.arange(len(groups)), degree)
         entry = np.arange(len(of_group)) - np.repeat(np.cumsum(degree) - degree, degree)
         fits = edges.indices[edges.indptr[:-1][groups // n_secrets][of_group] + entry]
         wanted = fits.astype(np.int64) * n_secrets + (groups % n_secrets)[of_group]
-        place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-        there = cells[place] == wanted
+        position = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+        consistent = cells[position] == wanted
         weights = np.ones(len(cell_of_row), np.int64) if release.weights is None else release.weights
         return cls(
             table,
@@ -123,8 +123,8 @@ class _GroupCells:
             sum_by_class(weights, cell_of_row, len(cells)),
             group_of,
             sum_by_class(table.counts, group_of, len(groups)),
-            of_group[there],
-            place[there],
+            of_group[consistent],
+            position[consistent],
             np.full(len(groups), -1, np.int64),
         )
 
@@ -169,15 +169,15 @@ class _GroupCells:
         self.left[groups] = 0
         self.contradicted |= bool((self.needed < 0).any())
 
-    def told(self, release: LocalEngine, entity: str) -> Whose:
+    def as_owners(self, release: LocalEngine, entity: str) -> Owners:
         """Return the people of each row if all are assigned, otherwise bounds on the number of people per class."""
         if self.contradicted:
-            return Whose(missing="the release has records that match no record of the original")
+            return Owners(missing="the release has records that match no record of the original")
         if not self.needed.any():
-            return Whose(self._rows(release, entity))
+            return Owners(self._rows(release, entity))
         n_open = int(self.needed.sum())
         missing = f"the original does not determine whose {n_open} of the {release.n_records} records are"
-        return Whose(None, self._between(), missing)
+        return Owners(None, self._between(), missing)
 
     @property
     def _person(self) -> RowNumbers:
@@ -197,13 +197,15 @@ class _GroupCells:
             persons[np.argsort(self.cell_of_row, kind="stable")] = np.repeat(person, n)
             return Rows(release.table, persons)
         names = release.columns
-        weight, who = unused("n", names), unused(entity, names)
+        weight, person_name = unused("n", names), unused(entity, names)
         row = np.empty(len(self.needed), np.int64)
         row[self.cell_of_row] = np.arange(len(self.cell_of_row))
         table = release.table.take(pa.array(row[cell[inside]]))
-        return Groups(table.append_column(weight, pa.array(n)).append_column(who, pa.array(person)), weight, who)
+        return Groups(
+            table.append_column(weight, pa.array(n)).append_column(person_name, pa.array(person)), weight, person_name
+        )
 
-    def _between(self) -> Between | None:
+    def _between(self) -> PersonBounds | None:
         """Return the smallest and largest number of people in each class; None if that takes too long to count."""
         n_classes, person = len(self.tuples), self._person
         n_persons = int(person.max()) + 1
@@ -221,35 +223,37 @@ class _GroupCells:
         row = order[starts[self.group[pair]] + entry]
         keys, of_key = np.unique(self.class_of[self.cell[pair]] * n_persons + person[row], return_inverse=True)
         room = _sums(self.table.counts[row], of_key, len(keys))  # records of a person that fit a class
-        of = keys // n_persons
-        known = np.isin(keys, certain)
+        class_of_key = keys // n_persons
+        certain_key = np.isin(keys, certain)
         sure = np.bincount(certain // n_persons, minlength=n_classes)
         open_ = _sums(self.needed, self.class_of, n_classes)
-        rest = np.maximum(open_ - _sums(room[known], of[known], n_classes), 0)
+        rest = np.maximum(open_ - _sums(room[certain_key], class_of_key[certain_key], n_classes), 0)
         # The people with the most fitting records fill a class with the fewest persons.
-        others = np.flatnonzero(~known)
-        others = others[np.lexsort((-room[others], of[others]))]
-        before = np.cumsum(room[others]) - room[others]
-        first = np.searchsorted(of[others], of[others])  # the first entry of the class of each entry
-        needed = before - before[first] < rest[of[others]]
-        fewest = sure + np.bincount(of[others][needed], minlength=n_classes)
-        most = sure + np.minimum(open_, np.bincount(of[others], minlength=n_classes))
-        return Between(self.tuples, fewest.astype(np.int64), most.astype(np.int64))
+        undecided = np.flatnonzero(~certain_key)
+        undecided = undecided[np.lexsort((-room[undecided], class_of_key[undecided]))]
+        before = np.cumsum(room[undecided]) - room[undecided]
+        first = np.searchsorted(
+            class_of_key[undecided], class_of_key[undecided]
+        )  # the first entry of the class of each entry
+        needed = before - before[first] < rest[class_of_key[undecided]]
+        fewest = sure + np.bincount(class_of_key[undecided][needed], minlength=n_classes)
+        at_most = sure + np.minimum(open_, np.bincount(class_of_key[undecided], minlength=n_classes))
+        return PersonBounds(self.tuples, fewest.astype(np.int64), at_most.astype(np.int64))
 
 
 def _secrets(release: LocalEngine, table: FrequencyTable, policy: Policy) -> tuple[ClassOf, ClassOf]:
     """Return a number for the sensitive values of each original row and of each released row."""
     n = table.n_classes
-    both = [np.zeros((n + release.table.num_rows, 1), np.int32)]
+    columns = [np.zeros((n + release.table.num_rows, 1), np.int32)]
     for name in policy.sensitive:
         histogram, coded = table.sensitive[name], release.coded(name)
         texts = () if histogram.domain is None else histogram.domain.texts
-        place = {text: i for i, text in enumerate(texts)}
-        numbers = np.array([place.get(text, len(texts)) for text in (*coded.texts, None)], np.int32)
-        both.append(np.concatenate([histogram.values, numbers[coded.codes]])[:, None])
-    number, _ = group(packed(np.hstack(both)))
+        number_of = {text: i for i, text in enumerate(texts)}
+        numbers = np.array([number_of.get(text, len(texts)) for text in (*coded.texts, None)], np.int32)
+        columns.append(np.concatenate([histogram.values, numbers[coded.codes]])[:, None])
+    number, _ = group(packed(np.hstack(columns)))
     return number[:n], number[n:]
 
 
-def _sums(values: Counts, place: RowNumbers, n: int) -> Counts:
-    return np.bincount(place, values, n).astype(np.int64)  # exact below 2^53
+def _sums(values: Counts, groups: RowNumbers, n: int) -> Counts:
+    return np.bincount(groups, values, n).astype(np.int64)  # exact below 2^53

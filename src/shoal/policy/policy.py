@@ -350,7 +350,8 @@ class Policy(FrozenPart, Shown):
     def with_columns(self, **columns: Any) -> Policy:
         """Return a copy with changed columns: a role, or fields such as ``{"role": "quasi", "cells": "set"}``.
 
-        Fields that are not given stay as they are, unless the role changes.
+        Fields that are not given stay as they are, unless the role changes. Requirements on a column that is no longer
+        sensitive are dropped.
         """
         fields = self.model_dump(mode="json", exclude_none=True)
         fields["columns"] = {name: _given(column) for name, column in self.columns.items()}
@@ -359,6 +360,8 @@ class Policy(FrozenPart, Shown):
             new = {"role": given} if isinstance(given, str) else dict(given)
             stays = before if new.get("role", before.get("role")) == before.get("role") else {}
             fields["columns"][name] = {**stays, **new}
+            if before.get("role") == "sensitive" and not stays:
+                fields["require"] = [model for model in fields["require"] if model.get("column") != name]
         return Policy.of(fields, self.folder)
 
     def with_release(self, **options: Any) -> Policy:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.base import Groups, Query, Released, WrittenFile
-from shoal.engines.files import formats
-from shoal.engines.files.formulas import Formulas
+from shoal.engines.formats import table_files
+from shoal.engines.formats.formulas import Formulas
 from shoal.errors import OutputError, VerificationError
 from shoal.forbidden.mining import mine
 from shoal.judge import judge_release, require
@@ -52,7 +52,7 @@ class Publishable(Released):
 
 def formulas_in(path: str | Path, policy: Policy) -> Formulas | None:
     """Return how formulas are escaped in a file with this name; None if they may stay, as in a typed format."""
-    text = not str(path).startswith("table:") and Path(path).suffix.lower() in formats.TEXT
+    text = not str(path).startswith("table:") and Path(path).suffix.lower() in table_files.TEXT
     return Formulas() if text and policy.release.csv_formulas == "escape" else None
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import DataError
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import finite, read_json
@@ -62,7 +62,7 @@ def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, An
 
 def write_receipt(receipt: Mapping[str, Any], path: str | Path, *, force: bool = False) -> None:
     """Write a receipt that only its owner may read."""
-    whole_files.write_text(
+    atomic_files.write_text(
         Path(path), json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", force=force, private=True
     )
 

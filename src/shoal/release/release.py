@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from shoal.attacks.risk import Attacks, Risk
 from shoal.engines.base import Counted, Engine, Query, Rows
-from shoal.engines.files import whole_files
-from shoal.engines.files.parquet_parts import part_digests
+from shoal.engines.formats import atomic_files
+from shoal.engines.formats.parquet_parts import part_digests
 from shoal.errors import OutputError
 from shoal.findings import finding, with_attacks
 from shoal.judge.figures import Figures
@@ -46,12 +46,12 @@ class Release(Publishable, Shown):
     writes is for others. The key of the digests is left out; ``with_key`` restores it from a receipt.
 
     >>> import tempfile, pyarrow as pa, shoal
-    >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38]}), k=2, quasi=["age"])
+    >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38, 51, 53, 57, 58]}), k=2, quasi=["age"])
     >>> release.classes, release.suppressed
     (2, 0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release.save(f"{folder}/release.csv")["output"]["records"]
-    4
+    8
     """
 
     rows: Rows | Query
@@ -172,7 +172,7 @@ class Release(Publishable, Shown):
             columns=columns,
             originals=show_originals,
         )
-        whole_files.write_text(Path(path), page, force=force)
+        atomic_files.write_text(Path(path), page, force=force)
 
     def charts(
         self,

@@ -22,7 +22,7 @@ from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.engines.opening import order_of_release, original_of, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.findings import findings_of
@@ -36,9 +36,9 @@ from shoal.notation.forms import read_range
 from shoal.notation.numbers import parse_number
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
-from shoal.release.became import by_tuple, by_value, expected, failing, is_among
 from shoal.release.publish import Publishable
 from shoal.release.release import Release
+from shoal.release.replay_map import by_tuple, by_value, expected, failing, is_among
 from shoal.tables.frequency import FrequencyTable
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
@@ -113,7 +113,7 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
 def save_recoding(release: Release, path: str | Path, *, force: bool = False) -> None:
     """Write the recoding of a release for replay; it contains values from the data, and only its owner may read it."""
     text = json.dumps(described(release), ensure_ascii=False) + "\n"
-    whole_files.write_text(Path(path), text, force=force, private=True)
+    atomic_files.write_text(Path(path), text, force=force, private=True)
 
 
 # ── replayed ────────────────────────────────────────────────────────────────────────────────────────────────

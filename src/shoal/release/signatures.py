@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import DataError, ShoalError, already_there
 from shoal.text.bounded import read_bounded
 
@@ -76,8 +76,8 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
     shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    keys = [whole_files.Content(public, shown), whole_files.Content(private, secret, private=True)]
-    whole_files.write_files(keys, force=force)
+    keys = [atomic_files.Content(public, shown), atomic_files.Content(private, secret, private=True)]
+    atomic_files.write_files(keys, force=force)
     return private, public
 
 

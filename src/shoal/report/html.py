@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from shoal import __version__
 from shoal.alternatives.recommend import asked_for
-from shoal.attacks.once import reading_once
+from shoal.attacks.read_cache import shared_reads
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.findings import with_attacks
@@ -50,7 +50,7 @@ IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as ta
 
 
 @shows("Release", "page")
-@reading_once()
+@shared_reads()
 def render_report(
     release: Release,
     *,

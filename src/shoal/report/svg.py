@@ -12,7 +12,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from shoal.engines.files.whole_files import write_bytes
+from shoal.engines.formats.atomic_files import write_bytes
 from shoal.errors import OutputError
 from shoal.report.lettering import PALETTE, WIDTH, letter_widths
 from shoal.text.figures import visible

@@ -90,11 +90,11 @@ def may_be(cells: Any, value: Any) -> Any:
     [True, False, True]
     """
     texts = _texts(cells)
-    known = sorted({text for text in texts if text is not None})
+    present = sorted({text for text in texts if text is not None})
     wanted = value.isoformat() if isinstance(value, date) else str(value)
-    reader = Reader(known, [wanted], freely=False)
-    found = {known[i] for i in (*reader.of([wanted])[0], *reader.everything)}
-    answers = [text in found for text in texts]
+    reader = Reader(present, [wanted], freely=False)
+    covering = {present[i] for i in (*reader.of([wanted])[0], *reader.everything)}
+    answers = [text in covering for text in texts]
     return _frame(cells, {"may_be": answers}, only="may_be")
 
 
@@ -141,21 +141,40 @@ def read_sets(cells: Any, *, members: Sequence[Any] = (), dummies: bool = False)
     """Return a column for each member, with the share of it in each released cell.
 
     A value has a share of 1, each of n members of a set 1/n, as if they were equally likely, and ``*`` stands for all
-    members. With ``dummies=True`` the number is 1 for all that a cell may be, and 0 otherwise. ``members`` are those
-    that the cells name, unless they are given. ``cells`` is a column of pandas, polars or pyarrow, or a list, which
-    gives a dict of lists. A missing cell has missing shares. Other texts, such as ranges, are members themselves.
+    members. A missing cell has missing shares. Other texts, such as ranges, are members themselves.
 
+    Parameters
+    ----------
+    cells
+        A column of pandas, polars or pyarrow, or a list, which gives a dict of lists.
+    members
+        The members that get a column; by default all that the cells name.
+    dummies
+        1 for every member that a cell may be and 0 otherwise, instead of shares.
+
+    Returns
+    -------
+    Any
+        A table of the same kind as ``cells``, with a column for each member.
+
+    Raises
+    ------
+    DataError
+        If ``cells`` is not a column or a list.
+
+    Examples
+    --------
     >>> import shoal
     >>> shoal.read_sets(["{Asian, Black}", "White", "*"], members=["Asian", "Black", "White"], dummies=True)
     {'Asian': [1.0, 0.0, 1.0], 'Black': [1.0, 0.0, 1.0], 'White': [0.0, 1.0, 1.0]}
     """
     texts = _texts(cells)
     named = {text: read_set(text) or (text,) for text in set(texts) if text is not None and not is_star(text)}
-    every = list(map(str, members)) or sorted({member for of in named.values() for member in of})
+    every = list(map(str, members)) or sorted({member for covered in named.values() for member in covered})
     shares: dict[str | None, dict[str, float]] = {}
     for text in set(texts) - {None}:
-        of = [member for member in named.get(text, every) if member in every] if text is not None else []
-        shares[text] = {member: 1.0 if dummies else 1 / len(of) for member in of}
+        covered = [member for member in named.get(text, every) if member in every] if text is not None else []
+        shares[text] = {member: 1.0 if dummies else 1 / len(covered) for member in covered}
     columns = {member: [None if text is None else shares[text].get(member, 0.0) for text in texts] for member in every}
     return _frame(cells, columns)
 
@@ -164,8 +183,27 @@ def codebook(release: Data | Released, columns: Sequence[str] = ()) -> dict[str,
     """Return a line for each text of the quasi-identifiers of a release: what it stands for, and in how many records.
 
     ``kind`` is ``value``, ``range``, ``set``, ``any value`` for ``*``, ``missing``, or ``label`` for other texts.
-    Ranges have ``from`` and ``to``, sets their ``members``. ``columns`` names other columns, or those of a table.
+    Ranges have ``from`` and ``to``, sets their ``members``.
 
+    Parameters
+    ----------
+    release
+        A release, or any table.
+    columns
+        The columns to list; by default the quasi-identifiers of a release.
+
+    Returns
+    -------
+    dict[str, list[Any]]
+        The lines by column: ``column``, ``text``, ``kind``, ``from``, ``to``, ``members`` and ``records``.
+
+    Raises
+    ------
+    DataError
+        If a table comes without ``columns``, or lacks one of them.
+
+    Examples
+    --------
     >>> import pyarrow as pa, shoal
     >>> lines = shoal.codebook(pa.table({"age": ["30-39", "52", "30-39"]}), ["age"])
     >>> lines["text"], lines["kind"], lines["from"], lines["records"]
@@ -186,8 +224,8 @@ def codebook(release: Data | Released, columns: Sequence[str] = ()) -> dict[str,
         for text, n in zip((None, *coded.texts), counts.tolist(), strict=True):
             if n:
                 first, last = _ends(text)
-                of = None if text is None else read_set(text)
-                line = (name, text, _kind(text, first, last), _plain(first), _plain(last), of and list(of), n)
+                members = None if text is None else read_set(text)
+                line = (name, text, _kind(text, first, last), _plain(first), _plain(last), members and list(members), n)
                 for field, cell in zip(lines, line, strict=True):
                     lines[field].append(cell)
     return lines

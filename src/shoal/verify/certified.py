@@ -21,7 +21,7 @@ import jsonschema
 from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
-from shoal.engines.files.parquet_parts import part_digests
+from shoal.engines.formats.parquet_parts import part_digests
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
@@ -36,7 +36,7 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.finding import Finding
 from shoal.models.verdict import Verdict, Verdicts
-from shoal.original.owners import whose
+from shoal.original.owners import owners_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.release.receipt import key_of, keyed, read_receipt
@@ -44,8 +44,8 @@ from shoal.release.signatures import key_fingerprint, read_public, signed_by
 from shoal.tables.frequency import FrequencyTable
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
-from shoal.verify.checked import checked
-from shoal.verify.files_of import UnopenedFile, with_files_of
+from shoal.verify.check import checked
+from shoal.verify.hierarchy_files import UnopenedFile, with_files_of
 from shoal.verify.stated_findings import compared_findings, stated_findings
 from shoal.verify.verification import Line, Verification
 
@@ -267,7 +267,7 @@ def _lines(
         "identifiers", 0, len(left), not left, "columns that should have been removed are present" if left else ""
     )
     limits = _Limits.of(policy, dropped, engine, original)
-    found = whose(release.seen, original, policy) if limits.gaps.persons and original is not None else None
+    found = owners_of(release.seen, original, policy) if limits.gaps.persons and original is not None else None
     rows = release.seen.countable() if found is None or found.rows is None else found.rows
     counted = release.table(rows, limits.known, original)
     if found is not None:

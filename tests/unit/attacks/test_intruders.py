@@ -154,7 +154,7 @@ def test_a_limit_is_not_kept_by_cells_that_were_not_understood():
     original = people(200)
     policy = shoal.Policy.of({
         "columns": {
-            "id": {"role": "plain"},
+            "id": {"role": "identifier"},
             "age": {"role": "quasi"},
             "sex": {"role": "quasi"},
             "town": {"role": "quasi"},

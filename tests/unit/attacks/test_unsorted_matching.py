@@ -69,9 +69,9 @@ def test_what_is_found_by_order_and_by_chance_is_counted_exactly():
     assert risk.control.share == pytest.approx(np.mean(by_chance))
 
 
-@pytest.mark.parametrize("few", [0, unsorted_matching.FEW])
+@pytest.mark.parametrize("few", [0, unsorted_matching.MAX_ORDERS])
 def test_of_all_orders_of_a_class_one_in_twenty_is_taken_for_no_chance(few, monkeypatch):
-    monkeypatch.setattr(unsorted_matching, "FEW", few)  # so that orders are drawn, or all of them tried
+    monkeypatch.setattr(unsorted_matching, "MAX_ORDERS", few)  # so that orders are drawn, or all of them tried
     people = pa.table({"age": ["30"] * 5, "cost": list("41325")})
     alarms = 0
     for seed, rows in enumerate(permutations(range(5))):

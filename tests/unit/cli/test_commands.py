@@ -31,8 +31,8 @@ from shoal.cli.commands import app
 from shoal.cli.options import Printing
 from shoal.compiled import jit
 from shoal.demo.hospital import hospital
-from shoal.engines.files import formats
-from shoal.engines.files.formats import read_table_file
+from shoal.engines.formats import table_files
+from shoal.engines.formats.table_files import read_table_file
 
 MAIN = [sys.executable, "-c", "from shoal.cli.commands import main; main()"]
 
@@ -209,8 +209,8 @@ def test_what_cannot_be_kept_ends_with_1_and_writes_nothing(place: Place) -> Non
 def test_a_release_that_does_not_count_ends_with_1_and_is_not_there(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = formats._write_csv
-    monkeypatch.setattr(formats, "_write_csv", lambda tables, *rest: write((t.slice(1) for t in tables), *rest))
+    write = table_files._write_csv
+    monkeypatch.setattr(table_files, "_write_csv", lambda tables, *rest: write((t.slice(1) for t in tables), *rest))
     assert "does not hold" in failure(place.anonymize(), 1)
     assert place.names() == place.inputs
 
@@ -286,7 +286,7 @@ def test_a_full_disk_leaves_no_half_of_a_policy(place: Place, monkeypatch: pytes
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("shoal.engines.files.formats.os.fsync", full)
+    monkeypatch.setattr("shoal.engines.formats.table_files.os.fsync", full)
     target = place.folder / "proposed.toml"
     assert "No space left on device" in failure(["inspect", str(place.data), "-o", str(target)])
     assert "No space left on device" in failure(place.anonymize())
@@ -499,7 +499,7 @@ def test_text_stays_text_from_file_to_file(place: Place) -> None:
     ]
     table = pa.table({name: pa.array(texts * 2, pa.string()) for name in ("age", "zip", "disease", "note", "name")})
     place.data.unlink()
-    formats.write_table_file(table, place.data, verify=lambda _: None)
+    table_files.write_table_file(table, place.data, verify=lambda _: None)
     place.policy.write_text(
         "[columns]\nname = { role = 'identifier' }\nage = { role = 'quasi' }\nzip = { role = 'quasi' }\n"
         "disease = { role = 'sensitive' }\nnote = { role = 'plain' }\n[[require]]\nmodel = 'k-anonymity'\nk = 2\n",
@@ -538,7 +538,7 @@ def test_a_proposed_policy_runs_as_it_is(tmp_path: Path, which: str) -> None:
     if which == "small":
         small_table(data)
     else:
-        formats.write_table_file(hospital(2000), data, verify=lambda _: None)
+        table_files.write_table_file(hospital(2000), data, verify=lambda _: None)
     result = run("inspect", str(data), "-o", str(policy))
     assert result.exit_code == 0
     assert str(policy) in result.stdout.replace("\n", "")

@@ -22,7 +22,7 @@ import processes
 from people import SECRET, Place
 from shoal import errors
 from shoal.cli import commands, exits
-from shoal.engines.files import formats, whole_files
+from shoal.engines.formats import atomic_files, table_files
 from shoal.judge import recount
 
 MAIN = [sys.executable, "-m", "shoal"]
@@ -327,14 +327,14 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
     place: Place, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     target = place.folder / "beside.x"
-    publish = whole_files.publish
+    publish = atomic_files.publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path == target:
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(whole_files, "publish", read_only)
+    monkeypatch.setattr(atomic_files, "publish", read_only)
     done = CliRunner().invoke(commands.app, place.anonymize(option, target))
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
@@ -345,14 +345,14 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
 
 
 def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = whole_files.publish
+    publish = atomic_files.publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path.name == "certificate.json":
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(whole_files, "publish", read_only)
+    monkeypatch.setattr(atomic_files, "publish", read_only)
     folder = tmp_path / "demo"
     done = CliRunner().invoke(commands.app, ["demo", str(folder)])
     assert done.exit_code == 2
@@ -365,7 +365,7 @@ def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch:
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.data.unlink()
     # As on a read-only disk, for whomever runs this.
-    monkeypatch.setattr(formats.os, "access", lambda _, mode, **__: not mode & os.W_OK)
+    monkeypatch.setattr(table_files.os, "access", lambda _, mode, **__: not mode & os.W_OK)
     done = CliRunner().invoke(commands.app, place.anonymize("--certificate", place.folder / "c.json"))
     assert done.exit_code == 2
     assert "is not writable" in done.stderr

@@ -54,9 +54,9 @@ STAGES = [
     ("shoal.engines.local:LocalEngine.count", "before"),
     ("shoal.pipeline:recounted", "turned"),
     ("shoal.pipeline:recounted", "lost"),
-    ("shoal.engines.files.formats:_write_csv", "after"),
+    ("shoal.engines.formats.table_files:_write_csv", "after"),
     ("shoal.release.release:Release._verify", "turned"),
-    ("shoal.engines.files.whole_files:publish", "before"),
+    ("shoal.engines.formats.atomic_files:publish", "before"),
 ]
 
 

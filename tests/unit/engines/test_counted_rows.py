@@ -14,7 +14,7 @@ from shoal.engines import local
 from shoal.engines.base import Rows
 from shoal.engines.counted_rows import CountedRows
 from shoal.engines.opening import rows_of
-from shoal.engines.repeated import Repeated
+from shoal.engines.run_length_rows import Repeated
 from shoal.errors import VerificationError
 
 ROWS = st.lists(
@@ -120,14 +120,14 @@ def test_rows_that_are_not_those_counted_are_not_released(monkeypatch: pytest.Mo
 
 
 def test_a_file_of_counts_that_holds_other_rows_never_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.engines.files import formats
+    from shoal.engines.formats import table_files
 
     found = released(table_of([("31", "f", "flu", 1.5), ("52", "m", "flu", 2.0)], 4), 0)
-    write = formats._write_csv
+    write = table_files._write_csv
     for counts in ([4, 3], [5, 4], [3, 5]):
         other = np.array(counts)
         monkeypatch.setattr(
-            formats, "_write_csv", lambda tables, file, separator, _, n=other: write(tables, file, separator, n)
+            table_files, "_write_csv", lambda tables, file, separator, _, n=other: write(tables, file, separator, n)
         )
         with pytest.raises(VerificationError):
             found.save(tmp_path / "release.csv")

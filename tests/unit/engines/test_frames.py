@@ -200,9 +200,8 @@ def test_a_relation_of_duckdb_comes_back_as_one() -> None:
 
 def test_no_frame_library_is_imported_on_our_own_account() -> None:
     # Arrow imports pandas when it builds a table from Python lists, so only our imports are looked at.
-    code = (
-        "import sys, shoal.engines.files.formats; print([name for name in ('pandas', 'polars') if name in sys.modules])"
-    )
+    names = "[name for name in ('pandas', 'polars') if name in sys.modules]"
+    code = f"import sys, shoal.engines.formats.table_files; print({names})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -214,6 +214,43 @@ def test_nothing_is_required_of_a_sensitive_column() -> None:
     assert "unprotected" not in found(table(), policy(K5, limit))
 
 
+def guessable(share: float) -> pa.Table:
+    """Forty classes of twenty, in each of which this share has the value of its own."""
+    ages = [age for age in range(20, 60) for _ in range(20)]
+    own = round(20 * share)
+    diseases = [
+        ("flu", "gout", "asthma", "angina")[(age + (0 if i < own else 1 + i % 3)) % 4]
+        for age in range(20, 60)
+        for i in range(20)
+    ]
+    return pa.table({"age": ages, "town": ["Ulm"] * 800, "disease": diseases})
+
+
+def test_values_that_are_guessed_from_the_class() -> None:
+    asked = policy({"model": "k-anonymity", "k": 20}, {"model": "limited-gain", "gain": 0.5})
+    finding = found(guessable(0.6), asked)["guessed-values"]
+    assert (finding.severity, finding.columns) == ("decide", ("disease",))
+    assert (
+        "is right in 60 % of all cases instead of 25 %: 47 % above the control, where 9 % is tolerated" in finding.fact
+    )
+    assert "guessed-values" not in found(guessable(0.3), asked)
+    assert "guessed-values" not in found(guessable(0.6)[:380], asked)  # 19 classes: too few to say
+    nobody_minds = ["flu", "gout", "asthma", "angina"]
+    exempt = policy({"model": "k-anonymity", "k": 20}, {"model": "limited-gain", "gain": 0.5, "exempt": nobody_minds})
+    assert "guessed-values" not in found(guessable(0.6), exempt)
+
+
+@pytest.mark.parametrize(("gain", "severity"), [(0.5, "decide"), (None, "stop")])
+def test_attacks_replace_guesses_and_a_gain_that_is_allowed_was_decided_on(gain: float | None, severity: str) -> None:
+    """A policy that allows a gain has decided on it, as one that limits an attack."""
+    bound = DIVERSE if gain is None else {"model": "limited-gain", "gain": gain}
+    release = shoal.anonymize(guessable(0.6), policy({"model": "k-anonymity", "k": 20}, bound))
+    assert [finding.kind for finding in release.findings if finding.severity == "decide"] == ["guessed-values"]
+    kinds = {finding.kind: finding.severity for finding in release.attacked().findings}
+    assert "guessed-values" not in kinds
+    assert kinds["attack-succeeds"] == severity
+
+
 def test_numbers_that_are_almost_all_different() -> None:
     data = table(wage=[1000 + i // 10 * 10 + i % 10 for i in range(N)])
     diverse = policy(K5, DIVERSE, wage="sensitive")

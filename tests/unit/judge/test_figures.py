@@ -112,11 +112,11 @@ def test_the_worst_column_decides_where_several_are_sensitive() -> None:
     assert list(found.columns) == ["disease", "ward"]
 
 
-def test_a_null_is_a_value_of_its_own() -> None:
+def test_a_null_adds_no_diversity_and_is_a_value_of_its_own_in_distributions() -> None:
     table = pa.table({"q": ["a", "a", None, None, "", ""], "s": ["x", None, None, None, "x", "y"]})
     found = shoal.measure(table, quasi=["q"], sensitive=["s"])
     assert (found["classes"], found["k"]) == (3, 2)
-    assert found["l"] == 1  # the nulls of the second class
+    assert found["l"] == 0  # the second class has nulls only
     assert found["alpha"] == 1.0
     assert found["t"] == approx(1 / 2)  # null 3/6, x 2/6, y 1/6 in the whole: ½ (1/2 + 1/3 + 1/6)
 

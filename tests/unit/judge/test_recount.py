@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.engines.base import Rows
-from shoal.engines.files import formats
+from shoal.engines.formats import table_files
 from shoal.engines.local import LocalEngine
 from shoal.errors import CannotTellError, DataError, MissingValueError, PolicyError, VerificationError
 from shoal.judge import judge_release, require
@@ -351,7 +351,7 @@ def test_every_type_is_counted_alike_in_memory_and_in_a_file(
     def count(hidden: Path) -> None:
         assert content(recounted_file(hidden, None, rows, asked, whole)) == content(found)
 
-    formats.write_table_file(engine.table, written, verify=count)
+    table_files.write_table_file(engine.table, written, verify=count)
     release = shoal.anonymize(table.append_column("name", column), policy(k(2), shuffle=False))
     release.save(tmp_path / f"release{suffix}")
     assert release.table.equals(engine.table)
@@ -380,7 +380,7 @@ def test_persons_lie_beside_their_rows(tmp_path: Path) -> None:
             def count(hidden: Path, rows: Rows = rows, expected: FrequencyTable = in_memory) -> None:
                 assert content(recounted_file(hidden, None, rows, asked, whole)) == content(expected)
 
-            formats.write_table_file(table, tmp_path / f"written{suffix}", force=True, verify=count)
+            table_files.write_table_file(table, tmp_path / f"written{suffix}", force=True, verify=count)
 
 
 def test_persons_of_many_rows_do_not_slip() -> None:
@@ -400,7 +400,7 @@ def test_a_file_that_is_not_the_release_is_refused(tmp_path: Path) -> None:
     rows = Rows(RELEASE)
     whole = reference(RELEASE, asked)
     good = tmp_path / "good.csv"
-    formats.write_table_file(RELEASE, good, verify=lambda _: None)
+    table_files.write_table_file(RELEASE, good, verify=lambda _: None)
     assert content(recounted_file(good, None, rows, asked, whole)) == content(recounted(rows, asked, whole))
     text = good.read_text(encoding="utf-8")
     tampered = {
@@ -419,7 +419,7 @@ def test_a_file_that_is_not_the_release_is_refused(tmp_path: Path) -> None:
         assert SECRET not in str(caught.value), what
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
     parquet = tmp_path / "wrong.parquet"
-    formats.write_table_file(RAW, parquet, verify=lambda _: None)
+    table_files.write_table_file(RAW, parquet, verify=lambda _: None)
     with pytest.raises(VerificationError, match="the columns of the written file differ"):
         recounted_file(parquet, None, rows, asked, whole)
     parquet.write_bytes(b"PAR1" + SECRET.encode())

@@ -47,11 +47,16 @@ def test_the_limit_holds_on_what_is_returned(limit: str, most: float) -> None:
     policy = asking(**{limit: most})
     release = shoal.anonymize(PEOPLE, policy)
     assert release.verdicts.holds
-    assert shoal.check(release.table, release.policy, original=PEOPLE).holds
+    checked = shoal.check(release.table, release.policy, original=PEOPLE)
     required = release.certificate["policy"]["require"]
     if limit == "linkage":
         assert required[0]["k"] > 2
+        assert checked.outcome != "fails"  # only the release itself knows which record is whose
+        attacks = release.attacks
+        assert attacks is not None
+        assert attacks.named("identity linking").above <= most
     else:
+        assert checked.holds
         assert required[-1]["model"] == "limited-gain"
 
 

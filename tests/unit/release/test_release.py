@@ -20,7 +20,7 @@ import pytest
 
 import shoal
 from shoal.engines.base import Rows
-from shoal.engines.files import formats
+from shoal.engines.formats import table_files
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
 from shoal.judge import judge_release, recount
 from shoal.judge.recount import recounted
@@ -215,7 +215,7 @@ def test_text_stays_text_in_a_saved_file(tmp_path: Path) -> None:
     release = made(asked, data)
     for name in ("release.csv", "release.tsv", "release.parquet"):
         release.save(tmp_path / name)
-        back = formats.read_table_file(tmp_path / name).table
+        back = table_files.read_table_file(tmp_path / name).table
         for column in ("q", "s", "p"):
             assert Counter(back[column].to_pylist()) == Counter(data[column].to_pylist())
 
@@ -225,7 +225,7 @@ def test_every_kind_of_file_counts_alike(tmp_path: Path) -> None:
     outputs = []
     for name in ("release.csv", "release.tsv", "release.txt", "release.parquet", "release.pq"):
         outputs.append(release.save(tmp_path / name))
-        assert formats.read_table_file(tmp_path / name).table.equals(release.table)
+        assert table_files.read_table_file(tmp_path / name).table.equals(release.table)
         assert shoal.check(tmp_path / name, K4) == release.verdicts
     assert len({json.dumps({**output, "output": None, "created": None}) for output in outputs}) == 1
 
@@ -288,8 +288,8 @@ def test_a_wrong_file_never_appears(
 ) -> None:
     release = made()
     for name in ("_write_csv", "_write_parquet"):
-        write = getattr(formats, name)
-        monkeypatch.setattr(formats, name, lambda tables, *rest, write=write: write(map(spoil, tables), *rest))
+        write = getattr(table_files, name)
+        monkeypatch.setattr(table_files, name, lambda tables, *rest, write=write: write(map(spoil, tables), *rest))
     target = tmp_path / f"release{suffix}"
     with pytest.raises(VerificationError):
         release.save(target)
@@ -304,9 +304,9 @@ def test_a_wrong_file_never_appears(
 def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # One record more in a class breaks no promise, but it is not what was measured.
     release = made()
-    write = formats._write_csv
+    write = table_files._write_csv
     monkeypatch.setattr(
-        formats,
+        table_files,
         "_write_csv",
         lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest),
     )
@@ -358,7 +358,7 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(formats, "_write_csv", interrupted)
+    monkeypatch.setattr(table_files, "_write_csv", interrupted)
     with pytest.raises(KeyboardInterrupt):
         release.save(tmp_path / "release.csv")
     assert nothing_but(tmp_path)

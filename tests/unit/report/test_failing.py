@@ -19,7 +19,7 @@ from shoal.errors import OutputError
 from shoal.judge import judge_release
 from shoal.policy import Policy
 from shoal.report.failing import check_report, render_check
-from shoal.verify.checked import checked
+from shoal.verify.check import checked
 
 __all__ = ["browser"]  # a fixture
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.engines.backends.base import IbisPlace
+    from shoal.engines.backends.base import Backend
 
 # By Ibis's name of the backend: the module and class that implement it, and its URI schemes.
 BACKENDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -24,8 +24,8 @@ def schemes() -> dict[str, str]:
     return {scheme: name for name, (_, own) in BACKENDS.items() for scheme in own}
 
 
-def place_class(name: str) -> type[IbisPlace]:
+def backend_class(name: str) -> type[Backend]:
     """Return the class that implements a backend, given Ibis's name of the backend."""
     module, _, cls = BACKENDS[name][0].partition(":")
-    found: type[IbisPlace] = getattr(import_module(module), cls)
+    found: type[Backend] = getattr(import_module(module), cls)
     return found

@@ -11,17 +11,17 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, Protocol
+from typing import Any
 
 import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.reaching import failure, reaching, safe_uri
-from shoal.engines.files import whole_files
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.files.read_back import plain_schema
-from shoal.engines.repeated import RowsInOrder
+from shoal.engines.backends.connection_errors import failure, reaching, safe_uri
+from shoal.engines.formats import atomic_files
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.read_back import plain_schema
+from shoal.engines.run_length_rows import RowsInOrder
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 from shoal.policy import Policy
@@ -32,108 +32,43 @@ Judge = Callable[..., None]  # (table as written, function that restores the typ
 TABLE = "table:"
 
 
-class Place(Protocol):
-    """What a backend must provide in addition to running Ibis expressions."""
+class Backend:
+    """Tables that Ibis runs expressions on, and what databases have in common: they write in one transaction.
 
-    name: str
-    backend: Any
-    keeps_order: bool  # whether the rows of a file can be read in their order in the file
-    writes_files: bool  # whether ``write_rows`` writes rows that are put in order here
-
-    @property
-    def shortage(self) -> str:
-        """Return a note if the memory limit cannot be met, otherwise an empty text."""
-
-    def opened(self, table: str) -> ir.Table:
-        """Open another table of the same database by name."""
-
-    def plain(self, column: Any, *, key: bool) -> Any:
-        """Normalize a column so that equal values compare equal; a ``key`` must also be equal after a round trip."""
-
-    def fetch(self, expression: ir.Table) -> pa.Table:
-        """Fetch the rows of a query into memory."""
-
-    def integers(self, query: str) -> list[tuple[int, ...]]:
-        """Run a query in the dialect of the backend, which returns a few rows of integers."""
-
-    def in_order(self, expression: ir.Table) -> pa.Table:
-        """Fetch the rows of a file into memory, in their order in the file."""
-
-    def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """Upload a small table to join with; it disappears with the connection."""
-
-    def same(self, left: Any, right: Any) -> Any:
-        """Return whether two values are equal or both null, as a condition that the engine can hash."""
-
-    def largest(self, column: Any, n: int) -> Any:
-        """Return the ``n`` largest values of a group as an array; None where the backend has no such aggregate."""
-
-    def is_table(self, target: str, name: str, schema: str | None) -> bool:
-        """Return whether a target is the table with that name."""
-
-    def resolved(self, path: str) -> PurePath:
-        """Return a canonical path, the same for every spelling."""
-
-    def check_target(self, target: str, force: bool) -> None:
-        """Raise the errors that ``write`` would raise about its target, before the long computation."""
-
-    def write_as(self, policy: Policy, names: Sequence[str]) -> None:
-        """Decide in which dialect a CSV file is written."""
-
-    def write(
-        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
-    ) -> str:
-        """Write, let ``judge`` count the result, then rename it into place; return the hash of a file, if it is one.
-
-        ``formulas`` escapes formulas in a text file.
-        """
-
-    def write_rows(
-        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
-    ) -> str:
-        """Write rows that were made here to a file or folder in the same way, if the backend ``writes_files``."""
-
-    def arrow_types(self, expression: ir.Table) -> pa.Schema:
-        """Return the types in which the backend writes the rows of a query to a file."""
-
-    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
-        """Return whether a query seems to return few distinct rows, which can be held in memory."""
-
-
-class IbisPlace:
-    """What databases have in common: they read and write tables, in one transaction."""
+    A backend of its own overrides what its database does in another way.
+    """
 
     name = ""
-    keeps_order = False
-    writes_files = False
+    keeps_order = False  # whether the rows of a file can be read in their order in the file
+    writes_files = False  # whether ``write_rows`` writes rows that are put in order by this process
 
     @property
     def shortage(self) -> str:
-        """Return no note: the memory of a server is not ours to limit."""
+        """Return a note if the memory limit cannot be met; a server has none that is set here."""
         return ""
 
     @classmethod
     def connected(
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
-    ) -> tuple[IbisPlace, ir.Table, str | None]:
+    ) -> tuple[Backend, ir.Table, str | None]:
         """Resolve a URI to the backend, its table and, if it names a folder, the folder to read."""
         shown = safe_uri(uri)
         if table is None:
             raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
         with reaching(shown):
-            place = cls.reached(uri, memory, read_only)
-        return place, place.opened(table, shown), None
+            backend = cls.reached(uri, memory, read_only)
+        return backend, backend.opened(table, shown), None
 
     @classmethod
-    def reached(cls, uri: str, memory: str | None, read_only: bool) -> IbisPlace:
+    def reached(cls, uri: str, memory: str | None, read_only: bool) -> Backend:
         """Connect to the database; ``memory`` limits a database in this process, ``read_only`` is for one in a file."""
         return cls(ibis.connect(uri))
 
     def opened(self, table: str, shown: str = "") -> ir.Table:
-        """Open a table of the database by name."""
+        """Open another table of the same database by name."""
         schema, name = schema_and_name(table)
         try:
-            return self.backend.table(name, database=schema)
+            return self.ibis.table(name, database=schema)
         except ibis.common.exceptions.TableNotFound:
             raise DataError(
                 f"{shown or self.name} has no table {table!r}",
@@ -144,10 +79,13 @@ class IbisPlace:
             raise failure(shown or self.name, f"open the table {table!r}", error) from None
 
     def __init__(self, backend: Any) -> None:
-        self.backend = backend
+        self.ibis = backend
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """Replace NaN and -0.0; convert types that Arrow does not have to text."""
+        """Normalize a column so that equal values compare equal: no NaN, no -0.0, and text where Arrow has no type.
+
+        A ``key`` must also be equal after a round trip.
+        """
         kind = column.type()
         if kind.is_floating():
             return ibis.ifelse(column.isnan(), ibis.null(kind), column + 0.0).cast(kind)
@@ -161,7 +99,7 @@ class IbisPlace:
         return column
 
     def same(self, left: Any, right: Any) -> Any:
-        """Compare with IS NOT DISTINCT FROM."""
+        """Return whether two values are equal or both null, as a condition that the database can hash."""
         return left.identical_to(right)
 
     def largest(self, column: Any, n: int) -> Any:
@@ -169,31 +107,31 @@ class IbisPlace:
         return None
 
     def fetch(self, expression: ir.Table) -> pa.Table:
-        """Fetch the rows of a query through Ibis."""
+        """Fetch the rows of a query into memory."""
         with self.reading():
             return expression.to_pyarrow()
 
     def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
-        """Return False: it is asked only where rows that were made here can be written."""
+        """Return whether a query seems to return few distinct rows that fit in memory; only where files are written."""
         return False
 
     def integers(self, query: str) -> list[tuple[int, ...]]:
-        """Ask the driver: Ibis would parse the query first."""
+        """Run a query in the dialect of the database, which returns a few rows of integers."""
         with self.reading():
-            return list(self.backend.con.execute(query).fetchall())
+            return list(self.ibis.con.execute(query).fetchall())
 
     def in_order(self, expression: ir.Table) -> pa.Table:
-        """Fetch like ``fetch``: most backends have no row order."""
+        """Fetch the rows of a file in their order in the file, if the backend ``keeps_order``."""
         return self.fetch(expression)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """Upload as a temporary table, which disappears with the connection."""
+        """Upload a small table to join with, as a temporary one that disappears with the connection."""
         with self.failing("take the mapping"):
-            made = self.backend.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
+            made = self.ibis.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
             return made.cast(dict(types)) if types else made
 
     def check_target(self, target: str, force: bool) -> None:
-        """Raise an error if the target exists, unless overwriting is forced."""
+        """Raise the errors that ``write`` would raise about its target, before the long computation."""
         self.require_free(target, force)
 
     def write_as(self, policy: Policy, names: Sequence[str]) -> None:
@@ -202,31 +140,34 @@ class IbisPlace:
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """Write with CREATE TABLE AS, and count the table within the same transaction."""
+        """Write, let ``judge`` count the table within the same transaction, then commit; return the hash of a file.
+
+        ``formulas`` escapes formulas in a text file.
+        """
         self.check_target(target, force)
         schema, name = self.table_named(target)
         goal = ".".join(quoted(part) for part in (schema, name) if part)
         with self.failing("write the release"), self.transaction() as run:
             if force:
                 run(f"DROP TABLE IF EXISTS {goal}")
-            run(f"CREATE TABLE {goal} AS {ibis.to_sql(expression, dialect=self.backend.name)}")
-            judge(self.backend.table(name, database=schema))
+            run(f"CREATE TABLE {goal} AS {ibis.to_sql(expression, dialect=self.ibis.name)}")
+            judge(self.ibis.table(name, database=schema))
         return ""
 
     def write_rows(
         self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """Raise an error: rows are written where they are."""
+        """Write rows that were made here to a file or folder, if the backend ``writes_files``."""
         raise NotImplementedError(f"{self.name} writes no files")
 
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
-        """Return the types that Ibis knows."""
+        """Return the types in which the rows of a query are written to a file."""
         return plain_schema(expression.schema().to_pyarrow())
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
         """Return a context whose statements are all undone if one of them fails."""
-        execute = self.backend.con.execute
+        execute = self.ibis.con.execute
         execute("BEGIN")
         try:
             yield execute
@@ -259,7 +200,7 @@ class IbisPlace:
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables."""
-        return list(self.backend.list_tables(database=schema))
+        return list(self.ibis.list_tables(database=schema))
 
     def folded(self, name: str) -> str:
         """Normalize a table name for comparison."""
@@ -273,12 +214,12 @@ class IbisPlace:
         if self.folded(name) != self.folded(target_name):
             return False
         with self.failing("look for the table to write"):
-            first = str(self.backend.current_database)
+            first = str(self.ibis.current_database)
         return self.folded(schema or first) == self.folded(there or first)
 
     def resolved(self, path: str) -> PurePath:
-        """Return the absolute path without links."""
-        with whole_files.output_errors(Path(path)):
+        """Return a canonical path, the same for every spelling."""
+        with atomic_files.output_errors(Path(path)):
             return Path(path).resolve()
 
     def table_named(self, target: str) -> tuple[str | None, str]:

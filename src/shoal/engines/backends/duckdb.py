@@ -13,18 +13,18 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
-from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
+from shoal.engines.backends.base import TABLE, Backend, Context, Judge
+from shoal.engines.backends.connection_errors import reaching
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
-from shoal.engines.backends.reaching import reaching
-from shoal.engines.files.dialects import comma_columns, dialect_for
-from shoal.engines.files.folders import check_file_or_folder
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.files.layout import Dialect
-from shoal.engines.files.read_back import plain_schema
-from shoal.engines.repeated import RowsInOrder, few_distinct
+from shoal.engines.formats.dialects import comma_columns, dialect_for
+from shoal.engines.formats.folders import check_file_or_folder
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.layout import Dialect
+from shoal.engines.formats.read_back import plain_schema
+from shoal.engines.run_length_rows import RowsInOrder, few_distinct
 from shoal.engines.scratch import confine, spilling
 from shoal.engines.sql import quoted
 from shoal.errors import DataError
@@ -36,7 +36,7 @@ TABLES_OF_FILE = """
 """
 
 
-class DuckDB(IbisPlace):
+class DuckDB(Backend):
     """Files and tables of DuckDB, processed out of core."""
 
     name = "DuckDB"
@@ -46,13 +46,13 @@ class DuckDB(IbisPlace):
     @classmethod
     def connected(
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
-    ) -> tuple[IbisPlace, ir.Table, str | None]:
+    ) -> tuple[Backend, ir.Table, str | None]:
         """Resolve a URI; a file with one table needs no name for it."""
         if table is None:
-            place = cls.reached(uri, memory, read_only=True)
+            backend = cls.reached(uri, memory, read_only=True)
             with reaching(uri, "list its tables"):
-                tables = place.backend.con.execute(TABLES_OF_FILE).fetchall()
-            place.backend.disconnect()
+                tables = backend.ibis.con.execute(TABLES_OF_FILE).fetchall()
+            backend.ibis.disconnect()
             if len(tables) != 1:
                 raise DataError(
                     f"{uri} has {len(tables)} tables: which one?",
@@ -95,24 +95,24 @@ class DuckDB(IbisPlace):
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query without pandas."""
         with self.reading():
-            return fetched(self.backend, expression)
+            return fetched(self.ibis, expression)
 
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""
-        self.backend.con.execute("SET preserve_insertion_order = true")
+        self.ibis.con.execute("SET preserve_insertion_order = true")
         try:
             return self.fetch(expression)
         finally:
-            self.backend.con.execute("SET preserve_insertion_order = false")
+            self.ibis.con.execute("SET preserve_insertion_order = false")
 
     def _make_room(self) -> None:
         """Limit DuckDB to the memory that the tuples and the mapping leave free."""
         if self.memory is None:
             return
         with self.failing("share the memory"):
-            ((own,),) = self.backend.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+            ((own,),) = self.ibis.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
             limit = max(limits.duckdb_share(self.memory, limits.resident() - own), own)
-            self.backend.con.execute(f"SET memory_limit = '{limit}B'")
+            self.ibis.con.execute(f"SET memory_limit = '{limit}B'")
 
     @property
     def shortage(self) -> str:
@@ -125,9 +125,9 @@ class DuckDB(IbisPlace):
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Register an Arrow table, which DuckDB reads in place."""
-        self.backend.con.register(name := f"shoal_{secrets.token_hex(8)}", table)
+        self.ibis.con.register(name := f"shoal_{secrets.token_hex(8)}", table)
         with self.failing("take the mapping"):
-            return self.backend.table(name).cast(dict(types)) if types else self.backend.table(name)
+            return self.ibis.table(name).cast(dict(types)) if types else self.ibis.table(name)
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise an error if the target exists, unless overwriting is forced."""
@@ -160,22 +160,22 @@ class DuckDB(IbisPlace):
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
         with self.failing("read"):
-            return types_of(self.backend, expression)
+            return types_of(self.ibis, expression)
 
     def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
         sql = query if isinstance(query, str) else str(ibis.to_sql(query, dialect="duckdb"))
         with self.reading():
-            return few_distinct(self.backend.con, sql, n_rows, self.memory)
+            return few_distinct(self.ibis.con, sql, n_rows, self.memory)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
         where = "current_schema()" if schema is None else "?"
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
-        return [name for (name,) in self.backend.con.execute(query, [] if schema is None else [schema]).fetchall()]
+        return [name for (name,) in self.ibis.con.execute(query, [] if schema is None else [schema]).fetchall()]
 
     def view(self, source: str) -> View:
         """Give a table expression of DuckDB a name."""
         name = f"shoal_{secrets.token_hex(8)}"
-        self.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
+        self.ibis.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
         return View(self, name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from shoal.engines.files.read_back import plain_schema
+from shoal.engines.formats.read_back import plain_schema
 from shoal.engines.scratch import spilling
 from shoal.engines.sql import quoted
 
@@ -51,10 +51,10 @@ class LaterBackend:
 class View:
     """A view in DuckDB."""
 
-    def __init__(self, place: DuckDB, name: str) -> None:
+    def __init__(self, backend: DuckDB, name: str) -> None:
         self.name = name
-        self._place = place
-        described = place.backend.con.execute(f"DESCRIBE {name}").fetchall()
+        self._backend = backend
+        described = backend.ibis.con.execute(f"DESCRIBE {name}").fetchall()
         self.types = {str(column): str(kind) for column, kind, *_ in described}
 
     @property
@@ -65,21 +65,21 @@ class View:
     @cached_property
     def table(self) -> ir.Table:
         """The view as an Ibis table."""
-        return self._place.backend.table(self.name)
+        return self._backend.ibis.table(self.name)
 
     def grouped(self, names: Sequence[str], weight: str) -> pa.Table | None:
         """Return the distinct tuples of some columns and their counts; None if Ibis may treat a column specially."""
         if (rows := self.told(names)) is None:
             return None
         by = ", ".join(map(quoted, names))
-        with self._place.reading():
+        with self._backend.reading():
             return self._fetched(f"SELECT {by}, count(*) AS {quoted(weight)} FROM ({rows}) GROUP BY {by}")
 
     def arrow_types(self, names: Sequence[str]) -> pa.Schema | None:
         """Return the types of some columns in results; None if Ibis may treat one of them specially."""
         if (rows := self.told(names)) is None:
             return None
-        with self._place.failing("read"):
+        with self._backend.failing("read"):
             return plain_schema(self._fetched(f"{rows} LIMIT 0").schema)
 
     def told(self, names: Sequence[str]) -> str | None:
@@ -99,16 +99,16 @@ class View:
 
     def register(self, name: str, table: pa.Table) -> None:
         """Show a table in memory to queries."""
-        self._place.backend.con.register(name, table)
+        self._backend.ibis.con.register(name, table)
 
     def in_pieces(self, query: str, size: int) -> Generator[pa.Table, None, None]:
         """Yield the rows of a query that are to be written, in tables of some size."""
-        with self._place.failing("write the release"), closing(self._reader(query, size)) as reader:
+        with self._backend.failing("write the release"), closing(self._reader(query, size)) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
     def _reader(self, query: str, size: int) -> Any:
-        return self._place.backend.con.sql(query).to_arrow_reader(size)
+        return self._backend.ibis.con.sql(query).to_arrow_reader(size)
 
     def _fetched(self, query: str) -> pa.Table:
-        return self._place.backend.con.sql(query).to_arrow_table()
+        return self._backend.ibis.con.sql(query).to_arrow_table()

@@ -12,7 +12,7 @@ from ibis.expr import types as ir
 from ibis.expr.operations import AggUDF, InMemoryTable, ScalarUDF
 from ibis.expr.operations.udf import InputType
 
-from shoal.engines.files.read_back import plain_schema
+from shoal.engines.formats.read_back import plain_schema
 
 if TYPE_CHECKING:
     from shoal.engines.backends.duckdb import DuckDB
@@ -42,10 +42,10 @@ def types_of(backend: Any, expression: ir.Table) -> pa.Schema:
     return plain_schema(query.to_arrow_table().schema)
 
 
-def in_pieces(place: DuckDB, expression: ir.Table) -> Iterator[pa.Table]:
+def in_pieces(backend: DuckDB, expression: ir.Table) -> Iterator[pa.Table]:
     """Yield the rows of a query that are to be written, in tables of some size."""
-    with place.failing("write the release"):
+    with backend.failing("write the release"):
         query = str(ibis.to_sql(expression, dialect="duckdb"))
-        with closing(place.backend.con.sql(query).to_arrow_reader(PIECE)) as reader:  # else no other query is answered
+        with closing(backend.ibis.con.sql(query).to_arrow_reader(PIECE)) as reader:  # else no other query is answered
             for batch in reader:
                 yield pa.Table.from_batches([batch])

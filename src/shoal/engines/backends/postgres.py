@@ -13,8 +13,8 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.base import IbisPlace
-from shoal.engines.files import csv_text
+from shoal.engines.backends.base import Backend
+from shoal.engines.formats import csv_text
 from shoal.engines.frames import with_plain_types
 from shoal.engines.sql import quoted
 
@@ -26,7 +26,7 @@ def trim_scale(number: decimal.Decimal) -> decimal.Decimal:  # type: ignore[empt
     """PostgreSQL's ``trim_scale``: a numeric without trailing zeros."""
 
 
-class PostgreSQL(IbisPlace):
+class PostgreSQL(Backend):
     """A PostgreSQL server; the release is written and verified in one transaction."""
 
     name = "PostgreSQL"
@@ -61,15 +61,15 @@ class PostgreSQL(IbisPlace):
         arrow = ibis.Schema.from_pyarrow(table.schema)
         schema = ibis.schema({column: types.get(column, kind) for column, kind in arrow.items()})
         with self.failing("take the mapping"):
-            made = self.backend.create_table(name, schema=schema, temp=True)
+            made = self.ibis.create_table(name, schema=schema, temp=True)
             names = ", ".join(map(quoted, table.column_names))
             with (
-                self.backend.con.cursor() as cursor,
+                self.ibis.con.cursor() as cursor,
                 cursor.copy(f"COPY {quoted(name)} ({names}) FROM STDIN (FORMAT csv)") as copy,
             ):
                 for batch in with_plain_types(table).to_batches(max_chunksize=PIECE) if len(table) else ():
                     copy.write(csv_text.csv_lines(batch, ","))
-            with self.backend.con.cursor() as cursor:
+            with self.ibis.con.cursor() as cursor:
                 cursor.execute(f"ANALYZE {quoted(name)}")
         return made
 
@@ -81,7 +81,7 @@ class PostgreSQL(IbisPlace):
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
         """Return a transaction of the driver."""
-        con = self.backend.con
+        con = self.ibis.con
         with con.transaction(), con.cursor() as cursor:
             yield cursor.execute
 

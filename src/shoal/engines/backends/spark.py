@@ -14,16 +14,16 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.base import TABLE, IbisPlace, Judge
-from shoal.engines.backends.reaching import reaching, require_master
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.files.parquet_parts import require_no_partitions
+from shoal.engines.backends.base import TABLE, Backend, Judge
+from shoal.engines.backends.connection_errors import reaching, require_master
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.parquet_parts import require_no_partitions
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
 PARTS_AT_ONCE = 8  # files whose schemas are read at the same time
 
 
-class Spark(IbisPlace):
+class Spark(Backend):
     """A Spark session, on a cluster or in this process."""
 
     name = "Spark"
@@ -35,18 +35,18 @@ class Spark(IbisPlace):
     @classmethod
     def connected(
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
-    ) -> tuple[IbisPlace, ir.Table, str | None]:
+    ) -> tuple[Backend, ir.Table, str | None]:
         """Open a table that the session knows, or a folder of Parquet files."""
         if (table is None) == (parquet is None):
             hint = "name a folder of Parquet files, or a table"
             raise DataError(f"{uri}: which rows?", hint, option="--parquet, --table")
         with reaching(uri):
-            place = cls(ibis.pyspark.connect(session(uri)))
+            backend = cls(ibis.pyspark.connect(session(uri)))
         if table is not None:
-            return place, place.opened(table, uri), None
+            return backend, backend.opened(table, uri), None
         with reaching(uri, "read the folder"):
-            place._require_one_table(str(parquet))
-            return place, place._view(place._session.read.parquet(str(parquet))), parquet
+            backend._require_one_table(str(parquet))
+            return backend, backend._view(backend._session.read.parquet(str(parquet))), parquet
 
     def _require_one_table(self, folder: str) -> None:
         """Require that all files have the same columns: Spark takes the schema of one and casts the others to it."""
@@ -69,7 +69,7 @@ class Spark(IbisPlace):
     def _view(self, frame: Any) -> ir.Table:
         name = f"shoal_{secrets.token_hex(8)}"
         frame.createOrReplaceTempView(name)
-        return self.backend.table(name)
+        return self.ibis.table(name)
 
     def _frame(self, expression: ir.Table) -> Any:
         return self._session.sql(str(ibis.to_sql(expression, dialect="pyspark")))
@@ -152,7 +152,7 @@ class Spark(IbisPlace):
         with self.failing("write the release"):
             try:
                 self._frame(expression).write.format("parquet").saveAsTable(aside)
-                judge(self.backend.table(aside.rpartition(".")[2].strip("`"), database=schema))
+                judge(self.ibis.table(aside.rpartition(".")[2].strip("`"), database=schema))
                 if force:
                     self._session.sql(f"DROP TABLE IF EXISTS {goal}")
                 self._session.sql(f"ALTER TABLE {aside} RENAME TO {goal}")

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
-from shoal.engines.files.formats import TEXT, write_table_file
-from shoal.engines.files.formulas import Formulas
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.table_files import TEXT, write_table_file
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import PolicyError
 from shoal.policy import Policy

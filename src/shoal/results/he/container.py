@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import CiphertextError, DataError, PolicyError
 
 MAGIC = b"shoal homomorphic encryption 1\n"
@@ -25,7 +25,7 @@ def write_container(
     target = Path(path)
     told = json.dumps({**header, "sizes": [len(part) for part in parts]}, sort_keys=True, ensure_ascii=False)
     content = b"".join([MAGIC, told.encode(), b"\n", *parts])
-    whole_files.write_bytes(target, content + hashlib.sha256(content).digest(), force=force, private=private)
+    atomic_files.write_bytes(target, content + hashlib.sha256(content).digest(), force=force, private=private)
     return target
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import CiphertextError, ShoalError
 from shoal.results.he.container import damaged, read_container, write_container
 from shoal.results.he.parameters import SCALE_BITS, EncryptionParameters
@@ -107,7 +107,7 @@ def make_key_pair(
     parameters = EncryptionParameters.chosen(scheme, degree, coefficient_bits)
     secret, public = (Path(f"{name}.{kind}.key") for kind in ("secret", "public"))
     for path in (secret, public):
-        whole_files.check_place(path, force)
+        atomic_files.check_place(path, force)
     tenseal = load_tenseal()
     bits = list(parameters.coefficient_bits)
     if parameters.exact:

@@ -127,7 +127,7 @@ def atoms_of(
     ranked = parts.mutate(size=parts.v.abs().fill_null(0))
     tops: dict[str, Any] = {}
     for name, by, needed in (("x", "size", value is not None), ("r", "n", entity is not None)):
-        if needed and (array := rows.place.largest(ranked[by], n_largest)) is not None:
+        if needed and (array := rows.backend.largest(ranked[by], n_largest)) is not None:
             tops[name] = array
         elif needed:
             over = ibis.window(group_by=keys or None, order_by=ibis.desc(ranked[by]))

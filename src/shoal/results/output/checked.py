@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.engines.files.formats import TEXT, check_target, read_table_file, separator_of, write_table_file
-from shoal.engines.files.formulas import Formulas
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.table_files import TEXT, check_target, read_table_file, separator_of, write_table_file
 from shoal.errors import CannotTellError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome
 from shoal.results.output.asked import AskedTable, Key

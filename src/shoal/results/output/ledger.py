@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats.atomic_files import write_text
 from shoal.errors import DataError, OutputError
 from shoal.results.output.asked import AskedTable, Key
 from shoal.text.bounded import read_bounded

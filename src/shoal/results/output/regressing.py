@@ -18,8 +18,8 @@ from scipy.sparse import vstack
 
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
-from shoal.engines.files.formats import TEXT, check_target, read_table_file, separator_of, write_table_file
-from shoal.engines.files.formulas import Formulas
+from shoal.engines.formats.formulas import Formulas
+from shoal.engines.formats.table_files import TEXT, check_target, read_table_file, separator_of, write_table_file
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import CannotTellError, DataError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome

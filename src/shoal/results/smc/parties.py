@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import whole_files
+from shoal.engines.formats import atomic_files
 from shoal.errors import DataError, PartyError
 from shoal.release.signatures import make_keys, read_private
 from shoal.text import toml
@@ -86,10 +86,10 @@ def make_party(
     """
     host, port = _address(address, "the address")
     block = Path(f"{name}.party.toml")
-    whole_files.check_place(block, force)
+    atomic_files.check_place(block, force)
     private, _ = make_keys(name, password=password, force=force)
     party = Party(Path(name).name, host, port, _certificate(read_private(private, password=password), Path(name).name))
-    whole_files.write_bytes(block, party.as_toml().encode(), force=force)
+    atomic_files.write_bytes(block, party.as_toml().encode(), force=force)
     return private, block, party
 
 

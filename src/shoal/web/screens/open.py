@@ -123,7 +123,7 @@ def _read(
 
 
 def _without_password(uri: str) -> str:
-    from shoal.engines.backends.reaching import safe_uri
+    from shoal.engines.backends.connection_errors import safe_uri
 
     return safe_uri(uri)
 
@@ -178,11 +178,11 @@ def _demo(workspace: Workspace, progress: Progress) -> str:
     loaded()
     from shoal.demo.hospital import POLICY, hospital
     from shoal.demo.run import PATIENTS
-    from shoal.engines.files import formats
+    from shoal.engines.formats import table_files
     from shoal.engines.opening import opened
 
     path = workspace.place() / PATIENTS
-    formats.write_table_file(hospital(), path, force=True, verify=lambda _: None)
+    table_files.write_table_file(hospital(), path, force=True, verify=lambda _: None)
     engine = opened(str(path))
     before = "shoal demo"
     return _kept(workspace, engine, progress, PATIENTS, f"shoal-demo/{PATIENTS}", text=POLICY, before=before)

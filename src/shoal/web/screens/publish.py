@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats.atomic_files import write_text
 from shoal.models.finding import Finding, headline, publication
 from shoal.release import replay
 from shoal.release.receipt import receipt_of, write_receipt

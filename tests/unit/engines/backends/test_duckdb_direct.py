@@ -40,11 +40,11 @@ LEFT_TO_IBIS = {
 
 
 def opened(kind, values, odd='odd " name'):
-    place = DuckDB(LaterBackend())
+    backend = DuckDB(LaterBackend())
     cells = ", ".join(f"(CAST({value} AS {kind}), {i % 2})" for i, value in enumerate([*values, *values, "NULL"]))
     quoted = odd.replace('"', '""')
-    view = place.view(f'(SELECT * FROM (VALUES {cells}) AS t("{quoted}", n))')
-    return place, view
+    view = backend.view(f'(SELECT * FROM (VALUES {cells}) AS t("{quoted}", n))')
+    return backend, view
 
 
 def told(table):
@@ -53,24 +53,27 @@ def told(table):
 
 @pytest.mark.parametrize(("kind", "values"), COMMON.items(), ids=COMMON)
 def test_counts_and_types_are_those_of_ibis(kind, values):
-    place, view = opened(kind, values)
-    directly, through_ibis = IbisEngine(view, place), IbisEngine(view.table, place)
+    backend, view = opened(kind, values)
+    directly, through_ibis = IbisEngine(view, backend), IbisEngine(view.table, backend)
     for names in (['odd " name'], ["n", 'odd " name']):
         found, expected = directly.groups(names), through_ibis.groups(names)
         assert found.weight == expected.weight
         assert found.table.schema == expected.table.schema
         assert told(found.table) == told(expected.table)
-        assert view.arrow_types(names) == place.arrow_types(through_ibis.told(names).select(*names))
+        assert view.arrow_types(names) == backend.arrow_types(through_ibis.told(names).select(*names))
     assert view.grouped(view.columns, "records") is not None
 
 
 @pytest.mark.parametrize(("kind", "values"), LEFT_TO_IBIS.items(), ids=LEFT_TO_IBIS)
 def test_columns_of_other_types_are_left_to_ibis(kind, values):
-    place, view = opened(kind, values)
+    backend, view = opened(kind, values)
     assert view.grouped(view.columns, "records") is None
     assert view.arrow_types(view.columns) is None
     assert view.grouped(["n"], "records").num_rows == 2  # the other column does not matter then
-    found, expected = IbisEngine(view, place).groups(view.columns), IbisEngine(view.table, place).groups(view.columns)
+    found, expected = (
+        IbisEngine(view, backend).groups(view.columns),
+        IbisEngine(view.table, backend).groups(view.columns),
+    )
     assert found.table.schema == expected.table.schema
     assert told(found.table) == told(expected.table)
 

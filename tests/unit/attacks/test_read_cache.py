@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from shoal.attacks import standing
-from shoal.attacks.once import encoded_once, once, reading_once, texts_key
-from shoal.attacks.standing import as_in, read_known_column
+from shoal.attacks import column_matching
+from shoal.attacks.column_matching import as_in, read_known_column
+from shoal.attacks.read_cache import cached_read, encoded_once, shared_reads, texts_key
 from shoal.notation import codec
 from shoal.policy import Policy
 
@@ -26,12 +26,12 @@ def readings(monkeypatch):
     """The number of released texts of every reader that was made."""
     made = []
 
-    class Counting(standing.Reader):
+    class Counting(column_matching.Reader):
         def __init__(self, released, *args, **kwargs):
             made.append(len(released))
             super().__init__(released, *args, **kwargs)
 
-    monkeypatch.setattr(standing, "Reader", Counting)
+    monkeypatch.setattr(column_matching, "Reader", Counting)
     return made
 
 
@@ -41,9 +41,9 @@ def test_the_same_column_is_read_once_until_the_end(readings):
     def read():
         return read_known_column("q", coded(DATES), coded(["1964-09", "1970"]), coded(DATES), spec)
 
-    with reading_once():
+    with shared_reads():
         first = read()
-        with reading_once():
+        with shared_reads():
             assert read() is first
         assert read() is first
         assert readings == [2]
@@ -52,7 +52,7 @@ def test_the_same_column_is_read_once_until_the_end(readings):
 
 
 def test_equal_values_are_found_once(readings):
-    with reading_once():
+    with shared_reads():
         for _ in range(2):
             assert as_in(["23", "5"], "q", ["23.0", "7"], None) == ["23", "7"]
         assert as_in(["23.0", "5"], "q", ["23", "7"], None) == ["23.0", "7"]
@@ -89,7 +89,7 @@ def test_another_column_is_read_anew(what, readings):
     other = {**SAME, what: OTHER[what]}
     alone = [told(read(given)) for given in (SAME, other)]
     readings.clear()
-    with reading_once():
+    with shared_reads():
         together = [told(read(given)) for given in (SAME, other)]
     assert together == alone
     assert len(readings) == 2
@@ -98,7 +98,7 @@ def test_another_column_is_read_anew(what, readings):
 def test_the_rows_count_too(readings):
     """The same texts in other rows: how many cells could not be read differs."""
     released = ["word", "word", "1964-09"], ["word", "1964-09", "1964-09"]
-    with reading_once():
+    with shared_reads():
         cells = [
             read_known_column("q", coded(DATES), coded(each), coded(DATES), policy(MONTHS)).unread_cells
             for each in released
@@ -115,12 +115,12 @@ def test_an_error_is_not_kept():
     def fail():
         raise ZeroDivisionError
 
-    with reading_once():
+    with shared_reads():
         with pytest.raises(ZeroDivisionError):
-            once(fail, lambda: "key")
-        assert once(lambda: 1, lambda: "key") == 1
-        assert once(lambda: 2, lambda: "key") == 1
-    assert once(lambda: 2, lambda: "key") == 2
+            cached_read(fail, lambda: "key")
+        assert cached_read(lambda: 1, lambda: "key") == 1
+        assert cached_read(lambda: 2, lambda: "key") == 1
+    assert cached_read(lambda: 2, lambda: "key") == 2
 
 
 def test_a_column_in_the_same_memory_is_encoded_once() -> None:
@@ -130,7 +130,7 @@ def test_a_column_in_the_same_memory_is_encoded_once() -> None:
     empty = pa.chunked_array([], pa.string())
     columns = [column, column[1:], column[:3], pa.chunked_array([["b", "a"], ["a", "c"]]), empty]
     columns += [pa.chunked_array([taken]), pa.chunked_array([other]), pa.chunked_array([[1.5, None]])]
-    with reading_once():
+    with shared_reads():
         found = [encoded_once("c", each) for each in columns]
         assert encoded_once("c", pa.table({"c": column})["c"]) is found[0]
         assert [encoded_once("c", each).texts for each in columns] == [each.texts for each in found]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.engines.files import grammar
-from shoal.engines.files.grammar import Scan
+from shoal.engines.formats import grammar
+from shoal.engines.formats.grammar import Scan
 from shoal.errors import DataError
 
 

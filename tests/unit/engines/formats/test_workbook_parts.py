@@ -11,7 +11,7 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font, PatternFill
 
-from shoal.engines.files.beside import beside_of
+from shoal.engines.formats.unread_content import beside_of
 
 PEOPLE = [("age", "town"), *[(31, "Bern"), (31, "Basel")] * 3]
 

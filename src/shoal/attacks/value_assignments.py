@@ -62,8 +62,8 @@ def deals(
     for j, (part_of, fails) in enumerate(zip(parts, refused, strict=True)):
         for part in np.unique(part_of).tolist():
             histograms = tables[:, part_of == part].sum(axis=1)
-            distinct, which = np.unique(histograms, axis=0, return_inverse=True)
-            failing[:, j] += fails(part, distinct)[which.ravel()] * int(sizes[part_of == part].sum())
+            distinct, row_of = np.unique(histograms, axis=0, return_inverse=True)
+            failing[:, j] += fails(part, distinct)[row_of.ravel()] * int(sizes[part_of == part].sum())
     return Deals(tables, chances, failing, listed is not None)
 
 
@@ -92,8 +92,8 @@ def _rows(n: int, left: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if n <= left[0]:
             yield (n,)
         return
-    others = sum(left[1:])
-    for first in range(max(0, n - others), min(n, left[0]) + 1):
+    rest_total = sum(left[1:])
+    for first in range(max(0, n - rest_total), min(n, left[0]) + 1):
         for rest in _rows(n - first, left[1:]):
             yield (first, *rest)
 
@@ -113,46 +113,46 @@ def posterior(classes: list[Deals], allowance: int) -> list[Floats] | None:
     n_finer = classes[0].failing.shape[1]
     nothing = (0,) * n_finer
     enough = allowance + 1
-    merged = [_merged(one, enough) for one in classes]
+    merged = [_merged(of_class, enough) for of_class in classes]
     after: list[Sums] = [{nothing: 0.0}]  # of the classes from each on
     for sums in reversed(merged):
         after.append(_added(after[-1], sums, enough))
     after.reverse()
     before: Sums = {nothing: 0.0}
     out = []
-    for i, one in enumerate(classes):
-        others = _added(before, after[i + 1], enough)
+    for i, of_class in enumerate(classes):
+        other_sums = _added(before, after[i + 1], enough)
         chance_of: dict[tuple[int, ...], float] = {}
-        for own in merged[i]:
-            chance_of[own] = _sum([
+        for own_sums in merged[i]:
+            chance_of[own_sums] = _sum([
                 chance
-                for sums, chance in others.items()
-                if all(a + b >= enough for a, b in zip(own, sums, strict=True))
+                for sums, chance in other_sums.items()
+                if all(a + b >= enough for a, b in zip(own_sums, sums, strict=True))
             ])  # fmt: skip
-        given = np.array([chance_of[key] for key in _keys(one, enough)])
-        if np.isneginf(given).all():
+        log_chances = np.array([chance_of[key] for key in _keys(of_class, enough)])
+        if np.isneginf(log_chances).all():
             return None
-        weighed = one.chances * np.exp(given - given.max())
+        weighed = of_class.chances * np.exp(log_chances - log_chances.max())
         out.append(weighed / weighed.sum())
         before = _added(before, merged[i], enough)
     return out
 
 
-def _keys(one: Deals, enough: int) -> list[tuple[int, ...]]:
-    return [tuple(row) for row in np.minimum(one.failing, enough).tolist()]
+def _keys(of_class: Deals, enough: int) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in np.minimum(of_class.failing, enough).tolist()]
 
 
-def _merged(one: Deals, enough: int) -> Sums:
+def _merged(of_class: Deals, enough: int) -> Sums:
     out: Sums = {}
-    for key, chance in zip(_keys(one, enough), one.chances.tolist(), strict=True):
+    for key, chance in zip(_keys(of_class, enough), of_class.chances.tolist(), strict=True):
         out[key] = out.get(key, 0.0) + chance
     return {key: log(chance) for key, chance in out.items() if chance > 0}
 
 
 def _sum(logs: list[float]) -> float:
     """Return the logarithm of the sum of exponentials."""
-    most = max(logs, default=-inf)
-    return most if most == -inf else most + log(sum(exp(x - most) for x in logs))
+    highest = max(logs, default=-inf)
+    return highest if highest == -inf else highest + log(sum(exp(x - highest) for x in logs))
 
 
 def _added(left: Sums, right: Sums, enough: int) -> Sums:

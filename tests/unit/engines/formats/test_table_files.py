@@ -22,11 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from shoal.engines.files import csv_text, formats, layout
-from shoal.engines.files.formats import check_target, read_table_file, write_table_file
-from shoal.engines.files.layout import Dialect
-from shoal.engines.files.sql_files import sql_source
-from shoal.engines.files.whole_files import write_text
+from shoal.engines.formats import csv_text, layout, table_files
+from shoal.engines.formats.atomic_files import write_text
+from shoal.engines.formats.layout import Dialect
+from shoal.engines.formats.sql_files import sql_source
+from shoal.engines.formats.table_files import check_target, read_table_file, write_table_file
 from shoal.errors import DataError, OutputError, VerificationError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
@@ -376,8 +376,8 @@ def test_a_record_longer_than_any_reader_holds(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_reader_that_loses_records_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = formats.arrow_csv.read_csv
-    monkeypatch.setattr(formats.arrow_csv, "read_csv", lambda *given: whole(*given).slice(0, 2))
+    whole = table_files.arrow_csv.read_csv
+    monkeypatch.setattr(table_files.arrow_csv, "read_csv", lambda *given: whole(*given).slice(0, 2))
     assert "3 records were counted but 1 were read" in failure(tmp_path, "a,b\n1,2\n3,4\n5,6\n")
 
 

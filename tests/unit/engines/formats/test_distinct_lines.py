@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.files import csv_text, formats, lines
-from shoal.engines.files.layout import decompressed_chunks, layout_of
-from shoal.engines.files.lines import few_lines
+from shoal.engines.formats import csv_text, distinct_lines, table_files
+from shoal.engines.formats.distinct_lines import few_lines
+from shoal.engines.formats.layout import decompressed_chunks, layout_of
 from shoal.errors import VerificationError
 
 ODD = [b" x,y\n", b' "x",y\n', b"\xff,y\n", b"a,b", b"a,b,c\n", b'a"b,c\n', b'"a" ,b\n', b"\0,b\n"]
@@ -40,14 +40,16 @@ def test_they_are_those_of_the_whole_file(
     path = tmp_path_factory.getbasetemp() / "written.csv"
     path.write_bytes(b"".join([b"a,b\n", *some * copies, *last]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "PIECE", size)
+        patch.setattr(distinct_lines, "PIECE", size)
         found = few_lines(path, ",")
     if found is None:
         return
     whole = layout_of(partial(decompressed_chunks, path), path.name, separator=",")
     assert (found.layout.names, found.n_records) == (whole.names, whole.records)
     assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert rows_in(formats.parsed_lines(found), found.counts.tolist()) == rows_in(formats.read_table_file(path).table)
+    assert rows_in(table_files.parsed_lines(found), found.counts.tolist()) == rows_in(
+        table_files.read_table_file(path).table
+    )
 
 
 @given(st.lists(FINE, min_size=1, max_size=4, unique=True), st.integers(2, 5))
@@ -80,16 +82,18 @@ def test_other_files_are_read_as_a_whole(text: bytes, tmp_path: Path) -> None:
 
 
 def test_a_line_may_be_longer_than_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE", 8)
+    monkeypatch.setattr(distinct_lines, "PIECE", 8)
     (tmp_path / "written.csv").write_bytes(b"a,b\n" + b"1,2345678\n" * 4)
     assert few_lines(tmp_path / "written.csv", ",") is None
 
 
 def test_a_file_with_other_counts_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = formats._write_csv
-    monkeypatch.setattr(formats, "_write_csv", lambda tables, file, separator, counts: write(tables, file, separator))
+    write = table_files._write_csv
+    monkeypatch.setattr(
+        table_files, "_write_csv", lambda tables, file, separator, counts: write(tables, file, separator)
+    )
     with pytest.raises(VerificationError, match="columns or rows of the written file differ"):
-        formats.write_table_file(
+        table_files.write_table_file(
             pa.table({"a": ["1"]}), tmp_path / "safe.csv", verify=lambda _: None, counts=np.array([4])
         )
     assert not list(tmp_path.iterdir())
@@ -107,6 +111,8 @@ def test_rows_with_counts_are_written_as_rows(
     folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_text, "WRITTEN", size)
-        short = formats.write_table_file(table, folder / "short.csv", force=True, verify=lambda _: None, counts=counts)
+        short = table_files.write_table_file(
+            table, folder / "short.csv", force=True, verify=lambda _: None, counts=counts
+        )
     every = table.take(np.repeat(np.arange(len(rows)), counts))
-    assert formats.write_table_file(every, folder / "every.csv", force=True, verify=lambda _: None) == short
+    assert table_files.write_table_file(every, folder / "every.csv", force=True, verify=lambda _: None) == short

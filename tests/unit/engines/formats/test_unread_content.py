@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.engines.files import formats
-from shoal.engines.files.beside import beside_of
+from shoal.engines.formats import table_files
+from shoal.engines.formats.unread_content import beside_of
 from shoal.errors import DataError
 
 
@@ -40,10 +40,10 @@ def test_names_in_any_member_of_a_gzip_file(members: list[tuple[str, bytes]], n:
 def test_a_small_gzip_file_that_unpacks_to_more_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "people.csv.gz"
     path.write_bytes(member(b"a\n" + b"1\n" * 4_000_000))
-    assert len(formats.read_table_file(path).table) == 4_000_000
-    monkeypatch.setattr(formats, "physical_memory", lambda: 2**24)
+    assert len(table_files.read_table_file(path).table) == 4_000_000
+    monkeypatch.setattr(table_files, "physical_memory", lambda: 2**24)
     with pytest.raises(DataError, match="too much for memory"):
-        formats.read_table_file(path)
+        table_files.read_table_file(path)
 
 
 def test_marks_and_checksums_of_spark_hold_nothing_else(tmp_path: Path) -> None:

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.engines.files import formats, office_files, whole_files
+from shoal.engines.formats import atomic_files, office_files, table_files
 from shoal.errors import OutputError, already_there
 
-FILE_ROWS = 32 * formats.ROW_GROUP
+FILE_ROWS = 32 * table_files.ROW_GROUP
 
 
 def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Callable[[Path], None]) -> None:
     """Write files of a fixed number of rows, in the order of ``pieces``; ``verify`` judges them before renaming."""
     aside = aside_of(path, force)
     try:
-        with whole_files.output_errors(path):
+        with atomic_files.output_errors(path):
             aside.mkdir(mode=0o700)
         n_files = 0
         for n_files, piece in enumerate(_folded(pieces), 1):
-            formats.write_table_file(piece, aside / f"part-{n_files - 1:05}.parquet", verify=lambda _: None)
+            table_files.write_table_file(piece, aside / f"part-{n_files - 1:05}.parquet", verify=lambda _: None)
         if not n_files:
             raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
         verify(aside)
@@ -67,8 +67,8 @@ def check_file_or_folder(path: Path, force: bool) -> None:
             "write .parquet or .csv, or read the table into memory",
             option="--engine local",
         )
-    if path.suffix.lower() in formats.TEXT + formats.PARQUET:
-        formats.check_target(path, force)
+    if path.suffix.lower() in table_files.TEXT + table_files.PARQUET:
+        table_files.check_target(path, force)
     else:
         aside_of(path, force)
 
@@ -86,8 +86,8 @@ def aside_of(path: Path, force: bool) -> Path:
 
 def _publish(aside: Path, path: Path, force: bool) -> None:
     """Rename a finished folder into place; an existing one is removed only then."""
-    with whole_files.output_errors(path):
-        whole_files.open_up(aside)
+    with atomic_files.output_errors(path):
+        atomic_files.open_up(aside)
         if not (force and path.exists()):
             aside.rename(path)
         elif _exchanged(aside, path):

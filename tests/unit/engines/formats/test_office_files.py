@@ -7,8 +7,8 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.engines.files import office_files
-from shoal.engines.files.formats import read_table_file
+from shoal.engines.formats import office_files
+from shoal.engines.formats.table_files import read_table_file
 from shoal.engines.opening import opened
 from shoal.errors import DataError
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.files.formats import read_table_file
+from shoal.engines.formats.table_files import read_table_file
 from shoal.engines.frames import nested_columns
 from shoal.engines.opening import opened
 from shoal.errors import DataError

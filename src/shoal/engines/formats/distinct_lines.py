@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines.files.layout import CHUNK, Layout, layout_of
+from shoal.engines.formats.layout import CHUNK, Layout, layout_of
 from shoal.errors import DataError
 from shoal.tables.frequency import Counts
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.engines.base import Groups
-from shoal.engines.files import formats
-from shoal.engines.repeated import PAGE, Repeated, rows_from_counts
+from shoal.engines.formats import table_files
 from shoal.engines.row_order import hash_order
+from shoal.engines.run_length_rows import PAGE, Repeated, rows_from_counts
 
 CELLS = st.sampled_from(["", "a", "b", "a\x1fb", "\x1e", "é", '"', None])
 
@@ -70,14 +70,14 @@ def test_codes_give_the_bytes_of_texts(
 ) -> None:
     counts = [3] * len(first) + [2 * PAGE] * (1 + len(later))  # the first page has all of the first values
     rows = repeated([*first, first[0], *later], ["y"] * len(counts), counts=counts)
-    for size in (formats.ROW_GROUP, PAGE + 7):
+    for size in (table_files.ROW_GROUP, PAGE + 7):
         pieces = {as_codes: list(rows.pieces(size, as_codes=as_codes)) for as_codes in (False, True)}
         for as_codes, tables in pieces.items():
-            formats.write_table_file(
+            table_files.write_table_file(
                 tables, tmp_path / f"{as_codes}.parquet", force=True, verify=lambda _: None, in_row_groups=True
             )
         assert (tmp_path / "True.parquet").read_bytes() == (tmp_path / "False.parquet").read_bytes()
-        if size == formats.ROW_GROUP:
+        if size == table_files.ROW_GROUP:
             assert pa.types.is_dictionary(pieces[True][0]["c0"].type) == as_dictionary
 
 

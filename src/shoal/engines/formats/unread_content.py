@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET, nanoseconds
-from shoal.engines.files.parquet_parts import named_parts, other_files, parquet_parts
-from shoal.engines.files.workbook_parts import unread_parts
+from shoal.engines.formats import office_files
+from shoal.engines.formats.parquet_parts import named_parts, other_files, parquet_parts
+from shoal.engines.formats.table_files import PARQUET, nanoseconds
+from shoal.engines.formats.workbook_parts import unread_parts
 from shoal.errors import DataError
 from shoal.text.figures import format_count
 

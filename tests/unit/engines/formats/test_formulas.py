@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.engines.connect import from_files
-from shoal.engines.files.formulas import Formulas, unescaped, unescaped_source
+from shoal.engines.formats.formulas import Formulas, unescaped, unescaped_source
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.release.replay import replay, save_recoding

@@ -29,13 +29,13 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
-from shoal.engines.files import arrow_json, csv_text, dialects, layout, office_files, whole_files
-from shoal.engines.files.layout import PARQUET as PARQUET
-from shoal.engines.files.layout import TEXT as TEXT
-from shoal.engines.files.layout import Dialect, Layout
-from shoal.engines.files.layout import separator_of as separator_of
-from shoal.engines.files.lines import DistinctLines, few_lines
-from shoal.engines.files.numbered import numbered_columns, numbered_texts
+from shoal.engines.formats import arrow_json, atomic_files, csv_text, dialects, layout, office_files
+from shoal.engines.formats.dictionary_columns import numbered_columns, numbered_texts
+from shoal.engines.formats.distinct_lines import DistinctLines, few_lines
+from shoal.engines.formats.layout import PARQUET as PARQUET
+from shoal.engines.formats.layout import TEXT as TEXT
+from shoal.engines.formats.layout import Dialect, Layout
+from shoal.engines.formats.layout import separator_of as separator_of
 from shoal.engines.frames import require_names, small_slices, with_plain_types
 from shoal.errors import DataError, OutputError, VerificationError
 from shoal.tables.frequency import Counts
@@ -266,7 +266,7 @@ def check_target(path: Path, force: bool = False) -> None:
     elif path.suffix.lower() not in TEXT + PARQUET:
         known = " ".join(TEXT + PARQUET + office_files.WRITTEN)
         raise OutputError(f"unknown extension: {path.name}", f"use one of {known}")
-    whole_files.check_place(path, force)
+    atomic_files.check_place(path, force)
 
 
 def write_table_file(
@@ -309,7 +309,7 @@ def write_table_file(
             yield table
 
     try:
-        with whole_files.output_errors(path), whole_files.private_file(hidden) as file:
+        with atomic_files.output_errors(path), atomic_files.private_file(hidden) as file:
             if path.suffix.lower() in office_files.WRITTEN:
                 office_files.write_office_file(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
             elif path.suffix.lower() in PARQUET:
@@ -317,7 +317,7 @@ def write_table_file(
             elif published is hidden or dialect is None:
                 _write_csv(counted(), file, separator_of(path, dialect), *([] if counts is None else [counts]))
             else:
-                with whole_files.private_file(published) as beside:
+                with atomic_files.private_file(published) as beside:
                     own = dialects.DialectFile(beside, dialect)
                     _write_csv(counted(), file, separator_of(path, dialect), counts, beside=own, commas=commas)
                     beside.flush()
@@ -326,7 +326,7 @@ def write_table_file(
             os.fsync(file.fileno())
         lines = None
         if path.suffix.lower() in TEXT:
-            with whole_files.output_errors(path):
+            with atomic_files.output_errors(path):
                 lines = few_lines(hidden, separator_of(path, dialect))
         if lines is None or verify_lines is None:
             verify(hidden)
@@ -335,11 +335,11 @@ def write_table_file(
         if path.suffix.lower() in TEXT:
             n_records = n_rows if counts is None else int(counts.sum())
             _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
-        with whole_files.output_errors(path):
+        with atomic_files.output_errors(path):
             if published is not hidden and dialect is not None:
                 dialects.require_same(hidden, published, dialect, commas, first.column_names)
             digest = _sha256(published) if lines is None or published is not hidden else lines.sha256
-            whole_files.publish(published, path, force)
+            atomic_files.publish(published, path, force)
     finally:
         for aside in {hidden, published}:
             with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.engines.files.layout import PARQUET, Dialect, Layout, separator_of
+from shoal.engines.formats.layout import PARQUET, Dialect, Layout, separator_of
 from shoal.errors import DataError
 
 BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least one record

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.engines.files.grammar import FoundGrammar, Scan
-from shoal.engines.files.header import numbered_names, require_header
+from shoal.engines.formats.grammar import FoundGrammar, Scan
+from shoal.engines.formats.header import numbered_names, require_header
 from shoal.engines.frames import require_names
 from shoal.errors import DataError, EmptyTableError
 

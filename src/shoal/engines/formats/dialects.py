@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines import scratch
-from shoal.engines.files.layout import CHUNK, Dialect
-from shoal.engines.files.sql_files import sql_source
+from shoal.engines.formats.layout import CHUNK, Dialect
+from shoal.engines.formats.sql_files import sql_source
 from shoal.engines.sql import quoted
 from shoal.errors import OutputError, VerificationError
 from shoal.hierarchies.bounds import added

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.engines.connect import from_files
-from shoal.engines.files import formats, whole_files
+from shoal.engines.formats import atomic_files, table_files
 from shoal.release.replay import save_recoding
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
@@ -38,7 +38,7 @@ def seen_aside(folder):
 def test_a_release_is_private_until_it_is_verified(umask, tmp_path):
     modes = []
     table = pa.table({"a": ["x"]})
-    formats.write_table_file(table, tmp_path / "r.csv", verify=lambda hidden: modes.append(mode(hidden)))
+    table_files.write_table_file(table, tmp_path / "r.csv", verify=lambda hidden: modes.append(mode(hidden)))
     assert modes == [0o600]
     assert mode(tmp_path / "r.csv") == 0o666 & ~umask
 
@@ -49,7 +49,7 @@ def test_a_private_file_is_private_whatever_was_there(umask, force, tmp_path):
     if force:
         target.write_text("{}")
         target.chmod(0o666)
-    whole_files.write_text(target, "{}", force=force, private=True)
+    atomic_files.write_text(target, "{}", force=force, private=True)
     assert mode(target) == 0o600
 
 
@@ -57,7 +57,7 @@ def test_a_recoding_is_private_and_a_report_is_not(umask, tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
     release = shoal.anonymize(tmp_path / "people.csv", shoal.Policy.of(POLICY))
     save_recoding(release, tmp_path / "recoding.json")
-    whole_files.write_text(tmp_path / "report.html", "<p>")
+    atomic_files.write_text(tmp_path / "report.html", "<p>")
     assert mode(tmp_path / "recoding.json") == 0o600
     assert mode(tmp_path / "report.html") == 0o666 & ~umask
 

@@ -1,6 +1,6 @@
 """Columns read once: several attacks, stories and links ask for the same column, and reading it is most of their work.
 
-What was read is kept only within ``reading_once``, and found by a hash of what it was read from: two columns with the
+What was read is kept only within ``shared_reads``, and found by a hash of what it was read from: two columns with the
 same texts are one, wherever they came from, and no text is kept longer than its table.
 """
 
@@ -20,49 +20,51 @@ from shoal.policy import Policy
 
 Read = TypeVar("Read")
 
-_kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("kept", default=None)
+_cache: ContextVar[dict[Hashable, Any] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def reading_once() -> Iterator[None]:
+def shared_reads() -> Iterator[None]:
     """Keep what is read of columns until the end of the outermost of these blocks."""
-    if _kept.get() is not None:
+    if _cache.get() is not None:
         yield
         return
-    mark = _kept.set({})
+    mark = _cache.set({})
     try:
         yield
     finally:
-        _kept.reset(mark)
+        _cache.reset(mark)
 
 
-def once(read: Callable[[], Read], key: Callable[[], Hashable]) -> Read:
+def cached_read(read: Callable[[], Read], key: Callable[[], Hashable]) -> Read:
     """Return what ``read`` returned for the same key, or call it."""
-    kept = _kept.get()
-    if kept is None:
+    cache = _cache.get()
+    if cache is None:
         return read()
-    asked = key()
-    if asked not in kept:
-        kept[asked] = read()
-    return kept[asked]  # type: ignore[no-any-return]
+    cache_key = key()
+    if cache_key not in cache:
+        cache[cache_key] = read()
+    return cache[cache_key]  # type: ignore[no-any-return]
 
 
 def encoded_once(name: str, column: pa.ChunkedArray) -> Coded:
     """Encode a column once; its memory, which is kept as long as its codes, tells which it is."""
     if pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):  # which lie in further memory
         return encode_texts(name, column)
-    place = tuple(
+    address = tuple(
         (chunk.offset, len(chunk), *(0 if part is None else part.address for part in chunk.buffers()))
         for chunk in column.chunks
     )
-    return once(lambda: (column, encode_texts(name, column)), lambda: ("codes", name, str(column.type), place))[1]
+    return cached_read(
+        lambda: (column, encode_texts(name, column)), lambda: ("codes", name, str(column.type), address)
+    )[1]
 
 
 def texts_key(texts: Sequence[str]) -> bytes:
     """Return a hash of texts in their order."""
-    found = hashlib.sha256(np.fromiter(map(len, texts), np.int64, len(texts)).tobytes())
-    found.update("".join(texts).encode("utf-8", "surrogatepass"))
-    return found.digest()
+    digest = hashlib.sha256(np.fromiter(map(len, texts), np.int64, len(texts)).tobytes())
+    digest.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return digest.digest()
 
 
 def spec_key(name: str, policy: Policy | None) -> Hashable:

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.codebook import NO_LABELS, Codebook
-from shoal.engines.files.header import numbered_names, require_header
-from shoal.engines.files.workbook import write_workbook
-from shoal.engines.files.workbook_parts import require_modest
+from shoal.engines.formats.header import numbered_names, require_header
+from shoal.engines.formats.workbook import write_workbook
+from shoal.engines.formats.workbook_parts import require_modest
 from shoal.engines.frames import to_arrow
 from shoal.errors import DataError, OutputError, ShoalError
 from shoal.notation import codec

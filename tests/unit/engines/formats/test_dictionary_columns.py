@@ -12,7 +12,7 @@ from tests.examples import examples
 
 import shoal
 from shoal.engines import local
-from shoal.engines.files import formats, numbered
+from shoal.engines.formats import dictionary_columns, table_files
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
 
@@ -23,7 +23,11 @@ KINDS = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()])
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files too are read as numbers."""
-    for module, name, value in ((numbered, "MANY", 1), (numbered, "EACH", 1), (numbered, "LENGTH", 2**20)):
+    for module, name, value in (
+        (dictionary_columns, "MANY", 1),
+        (dictionary_columns, "EACH", 1),
+        (dictionary_columns, "LENGTH", 2**20),
+    ):
         monkeypatch.setattr(module, name, value)
 
 
@@ -36,7 +40,7 @@ def test_a_file_is_read_as_if_it_stored_texts(
     path = tmp_path_factory.mktemp("numbers") / "rows.parquet"
     table = pa.table({"x": pa.array([x for x, _ in rows], kind), "y": pa.array([y for _, y in rows], pa.string())})
     pq.write_table(table, path, row_group_size=size, data_page_version=data.draw(st.sampled_from(["1.0", "2.0"])))
-    found, plain = LocalEngine.of(path), LocalEngine(formats.read_table_file(path).table)
+    found, plain = LocalEngine.of(path), LocalEngine(table_files.read_table_file(path).table)
     assert all(pa.types.is_dictionary(field.type) for field in found.held.schema)
     assert found.table.equals(plain.table)
     assert found.text_columns == plain.text_columns
@@ -89,12 +93,12 @@ def test_the_release_has_the_same_bytes(
 
 
 def test_numbers_are_read_only_where_a_large_file_stores_them(tmp_path: Path) -> None:
-    n = numbered.MANY
+    n = dictionary_columns.MANY
     table = pa.table({"few": ["yes", "no"] * (n // 2), "own": [str(i) for i in range(n)], "n": list(range(n))})
     pq.write_table(table, tmp_path / "large.parquet")
     pq.write_table(table[:-1], tmp_path / "small.parquet")
-    assert numbered.numbered_columns(pq.ParquetFile(tmp_path / "large.parquet")) == ["few"]
-    assert numbered.numbered_columns(pq.ParquetFile(tmp_path / "small.parquet")) == []
+    assert dictionary_columns.numbered_columns(pq.ParquetFile(tmp_path / "large.parquet")) == ["few"]
+    assert dictionary_columns.numbered_columns(pq.ParquetFile(tmp_path / "small.parquet")) == []
     assert LocalEngine.of(tmp_path / "large.parquet").table.equals(table)
 
 
@@ -109,6 +113,6 @@ def test_bytes_that_are_no_text_are_refused_as_ever(tmp_path: Path) -> None:
 
 def test_texts_are_made_in_chunks_that_arrow_can_address(monkeypatch: pytest.MonkeyPatch) -> None:
     column = pa.chunked_array([pa.array(["abcd", "ef", None, "abcd"]).dictionary_encode()])
-    monkeypatch.setattr(numbered, "PIECE_BYTES", 8)
-    assert [len(chunk) for chunk in numbered.column_of_texts(column).chunks] == [2, 2]
-    assert numbered.column_of_texts(column).to_pylist() == ["abcd", "ef", None, "abcd"]
+    monkeypatch.setattr(dictionary_columns, "PIECE_BYTES", 8)
+    assert [len(chunk) for chunk in dictionary_columns.column_of_texts(column).chunks] == [2, 2]
+    assert dictionary_columns.column_of_texts(column).to_pylist() == ["abcd", "ef", None, "abcd"]

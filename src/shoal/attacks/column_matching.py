@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.once import once, spec_key, texts_key
+from shoal.attacks.read_cache import cached_read, spec_key, texts_key
 from shoal.hierarchies import builders
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.reader import Reader, unread_cells
@@ -46,14 +46,14 @@ class KnownColumn:
 
     def stand(self, kinds: RowNumbers, texts: RowNumbers) -> NDArray[np.bool_]:
         """Return whether each text covers the given kind."""
-        own = self.kinds * self.n_texts + self.texts
-        asked = kinds * self.n_texts + texts
-        place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-        return own[place] == asked if len(own) else np.zeros(len(asked), np.bool_)
+        keys = self.kinds * self.n_texts + self.texts
+        wanted = kinds * self.n_texts + texts
+        position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return keys[position] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
 
 
 def read_known_column(
-    name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, *, wildcard: bool = False
+    name: str, of_people: Coded, released: Coded, ground: Coded | None, policy: Policy | None, *, wildcard: bool = False
 ) -> KnownColumn:
     """Read a released column for the known values; ``ground`` has the original's, which the hierarchy is built on.
 
@@ -64,19 +64,19 @@ def read_known_column(
     def key() -> Hashable:
         whole = None if ground is None else (texts_key(ground.texts), bool((ground.codes < 0).any()))
         cells = texts_key(released.texts), hashlib.sha256(released.codes.tobytes()).digest()
-        return "column", spec_key(name, policy), texts_key(known.texts), cells, whole, wildcard
+        return "column", spec_key(name, policy), texts_key(of_people.texts), cells, whole, wildcard
 
-    return once(lambda: _read_column(name, known, released, ground, policy, wildcard), key)
+    return cached_read(lambda: _read_column(name, of_people, released, ground, policy, wildcard), key)
 
 
 def _read_column(
-    name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, wildcard: bool
+    name: str, of_people: Coded, released: Coded, ground: Coded | None, policy: Policy | None, wildcard: bool
 ) -> KnownColumn:
-    base = known if ground is None else ground
-    values = as_in(base.texts, name, known.texts, policy)
+    base = of_people if ground is None else ground
+    values = as_in(base.texts, name, of_people.texts, policy)
     hierarchies = hierarchies_of(name, base.texts, values, policy)
     reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None, mark=mark_of(name, policy))
-    of_known = reader.of(values)
+    texts_of_value = reader.of(values)
     # Without the original, a text that matches no known value may be the value of an unknown person.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
@@ -87,7 +87,7 @@ def _read_column(
     # A null where the original has none can only have been suppressed, as some tools write it.
     suppressed = of_null if ground is not None and not (ground.codes < 0).any() else []
     everything = [*silent, *([null] if wildcard else suppressed)]
-    stand = [sorted({*(found or strange), *everything}) for found in of_known]
+    stand = [sorted({*(covering or strange), *everything}) for covering in texts_of_value]
     stand.append(list(range(null + 1)) if wildcard else sorted({*of_null, *everything}))
     number_of: dict[tuple[int, ...], int] = {}
     kind_of = [number_of.setdefault(tuple(texts), len(number_of)) if texts else -1 for texts in stand]
@@ -107,8 +107,8 @@ def _read_column(
 
 def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy | None) -> list[str]:
     """Return the texts of a column as the original writes them, if they equal one of its values: 23 for 23.0."""
-    own = frozenset(base)
-    strange = [text for text in texts if text not in own]
+    base_texts = frozenset(base)
+    strange = [text for text in texts if text not in base_texts]
     if not strange:
         return list(texts)
 
@@ -116,8 +116,8 @@ def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy |
         behind = zip(strange, behind_of(name, strange, base, policy), strict=True)
         return {text: values[0] for text, values in behind if len(values) == 1}
 
-    same = once(equal_values, lambda: ("equal", spec_key(name, policy), texts_key(strange), texts_key(base)))
-    return [same.get(text, text) for text in texts]
+    value_of = cached_read(equal_values, lambda: ("equal", spec_key(name, policy), texts_key(strange), texts_key(base)))
+    return [value_of.get(text, text) for text in texts]
 
 
 def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Policy | None) -> list[list[str]]:
@@ -125,8 +125,8 @@ def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Po
     hierarchies = hierarchies_of(name, base, base, policy)
     reader = Reader(strange, base, hierarchies, freely=False, mark=mark_of(name, policy))
     out: list[list[str]] = [[] for _ in strange]
-    for value, found in zip(base, reader.of(base), strict=True):
-        for i in found:
+    for value, covering in zip(base, reader.of(base), strict=True):
+        for i in covering:
             out[i].append(value)
     return out
 
@@ -136,7 +136,9 @@ def mark_of(name: str, policy: Policy | None) -> DecimalMark | None:
     return None if policy is None else policy.marks.get(name)
 
 
-def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:
+def hierarchies_of(
+    name: str, base: Sequence[str], known_texts: Sequence[str], policy: Policy | None
+) -> list[Hierarchy]:
     """Return the hierarchy of the release, and one that includes the values of people who are not in it."""
     column = None if policy is None else policy.columns.get(name)
     if policy is None or column is None or column.hierarchy is None:
@@ -144,11 +146,11 @@ def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy:
 
     def build(texts: Sequence[str]) -> Hierarchy:
         folder = policy.folder
-        return once(
+        return cached_read(
             lambda: builders.build(name, column.hierarchy, texts, nulls=True, uncovered="suppress", folder=folder),
             lambda: ("hierarchy", spec_key(name, policy), texts_key(texts)),
         )
 
-    own = build(base)
-    strangers = set(known).difference(base)
-    return [own, build(sorted({*base, *strangers}))] if strangers else [own]
+    hierarchy = build(base)
+    strangers = set(known_texts).difference(base)
+    return [hierarchy, build(sorted({*base, *strangers}))] if strangers else [hierarchy]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET
+from shoal.engines.formats import office_files
+from shoal.engines.formats.table_files import PARQUET
 from shoal.errors import DataError
 
 

@@ -37,9 +37,9 @@ def checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts
     rows = seen.countable(telling)
     found = None
     if gaps.persons and before is not None:
-        from shoal.original.owners import whose
+        from shoal.original.owners import owners_of
 
-        found = whose(seen, before, policy)
+        found = owners_of(seen, before, policy)
     rows = rows if found is None or found.rows is None else found.rows
     table = recounted(rows, policy, reference)
     gaps = gaps if found is None else gaps.known(found, table)

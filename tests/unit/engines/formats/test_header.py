@@ -6,7 +6,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from shoal.engines.files.formats import Source, read_table_file
+from shoal.engines.formats.table_files import Source, read_table_file
 from shoal.errors import DataError
 
 FIRST = ("Anna", "Bert", "Carla", "Dora", "Emil", "Frida", "Georg", "Hanna", "Igor", "Jana", "Karl", "Lena")
