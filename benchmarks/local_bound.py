@@ -126,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = census(arguments.data, Path(folder))
         table = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)), apart=True).table
-        SEARCHES["local"](plain(table.taken(range(300)), 5)())  # compiles
+        SEARCHES["local"](plain(table.selected(range(300)), 5)())  # compiles
         if arguments.models:
             text = of_models(data)
             print(text)

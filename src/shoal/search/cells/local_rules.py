@@ -93,7 +93,7 @@ class _ColumnRules:
         q = domain.shares
         self.domain = domain
         self.n_values = int(np.count_nonzero(domain.whole))
-        self.silent = np.zeros(len(q), np.bool_) if domain.told is None else domain.told < 0
+        self.silent = np.zeros(len(q), np.bool_) if domain.informative is None else domain.informative < 0
         self.varied: list[Callable[[Floats], bool]] = []
         self.distinct = 1
         self.caps = np.ones(len(q))  # shares
