@@ -20,7 +20,7 @@ from typing import Any
 
 from shoal.inspection.roles import CROWD, RawColumn
 from shoal.notation.numbers import parse_number
-from shoal.notation.same_values import meaning, says_nothing
+from shoal.notation.same_values import plain_value, says_nothing
 from shoal.policy.coarsening import Coarsening
 
 COST = 0.05  # the loss that the requirements may add
@@ -29,7 +29,7 @@ RARE = 0.05  # of the records may have a number that fewer than k share, before 
 ENDS = 0.03  # of the records may be cut at each end
 FEWEST = 4  # different numbers that rounding must leave
 
-# Values that nobody minds, as ``meaning`` returns them.
+# Values that nobody minds, as ``plain_value`` returns them.
 HARMLESS = ("no", "none", "never", "negative", "absent", "not present", "false", "nein", "non", "keine", "negativ")
 ZERO_OFTEN = 0.5  # of the records with a 0 from which on it means "none"
 
@@ -162,7 +162,7 @@ def _harmless(column: RawColumn) -> tuple[str, ...]:
     """Return the exempt values: words for no, and 0 where it means none; none if only some values were counted."""
     if not column.all_there:
         return ()
-    said = {meaning(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
+    said = {plain_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
     words = tuple(word for word in HARMLESS if word in said)
     zero, two = said.get(Decimal(0), 0), len(said) == 2
     means_none = zero and (set(said) <= {Decimal(0), Decimal(1)} if two else zero >= ZERO_OFTEN * column.records)

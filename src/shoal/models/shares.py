@@ -20,7 +20,7 @@ from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveMode
 from shoal.models.diversity import shares
 from shoal.models.kernels import within_caps
 from shoal.models.parts import most_under_caps
-from shoal.notation.same_values import meaning
+from shoal.notation.same_values import plain_value
 from shoal.tables.frequency import Domain, Histogram, RowNumbers
 
 Shares = NDArray[np.float64]
@@ -61,8 +61,8 @@ class ShareBound(SensitiveModel):
             common = np.asarray(domain.shares >= self.common - TOLERANCE)
         if not self.exempt:
             return common
-        exempt = set(map(meaning, self.exempt))
-        return np.array([meaning(text) in exempt for text in domain.texts], np.bool_) | common
+        exempt = set(map(plain_value, self.exempt))
+        return np.array([plain_value(text) in exempt for text in domain.texts], np.bool_) | common
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether no share in a class exceeds its cap; what is met exactly counts as met."""
