@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.risk import Attacks
+from shoal.attacks.tolerances import required_size
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.formats.unread_content import Beside, beside_of
@@ -17,7 +18,6 @@ from shoal.engines.opening import tallied_release
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
 from shoal.judge import as_seen
-from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.tables.frequency import FrequencyTable
@@ -158,16 +158,6 @@ class Evidence:
         """Return whether the release itself does not determine a column within this number of guesses."""
         released = self.generalized.get(name)
         return released is None or released.errors(guesses) > MISSED * released.records
-
-
-def required_size(policy: Policy) -> int:
-    """Return the number of persons that a policy requires of every class; at least two."""
-    sizes = [
-        model.k
-        for model in policy.models
-        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
-    ]
-    return max([2, *sizes])
 
 
 def of_release(
