@@ -34,9 +34,9 @@ from shoal.recoding import Recoding
 from shoal.report.svg import Plot
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import recoding_of_partition
-from shoal.search.cells.first_cover import first_cover
-from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.mondrian import BY
+from shoal.search.local.boxes import Space
+from shoal.search.local.node_cover import first_cover
 from shoal.search.losses.cells import losses
 from shoal.search.problem import Terms, silent
 from shoal.tables.frequency import FrequencyTable

@@ -29,7 +29,7 @@ LOADED = (
     "hypothesis pytest "
     "shoal.alternatives.compare shoal.alternatives.frontier shoal.attacks.run shoal.cli.commands shoal.demo.run "
     "shoal.engines.connect shoal.judge.judge shoal.pipeline shoal.inspection.inspect shoal.release.replay "
-    "shoal.report.html shoal.search.cells.local shoal.utility.bundle shoal.verify.certified shoal.web.server"
+    "shoal.report.html shoal.search.local.local shoal.utility.bundle shoal.verify.certified shoal.web.server"
 )
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 COUNT, FAIL, KILL, NO_MEMORY = 0, 1, 2, 3
 LOADED = (
-    "shoal.cli.commands shoal.pipeline shoal.engines.connect shoal.inspection.inspect shoal.search.cells.local "
+    "shoal.cli.commands shoal.pipeline shoal.engines.connect shoal.inspection.inspect shoal.search.local.local "
     "shoal.attacks.run shoal.report.html shoal.release.replay shoal.verify.certified shoal.results.dp.query "
     "shoal.results.dp.synthesis shoal.results.output.checking openpyxl opendp.prelude cryptography"
 )

@@ -17,8 +17,8 @@ from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_bound import least_loss
-from shoal.search.cells.local_boxes import Space
+from shoal.search.local.bound import least_loss
+from shoal.search.local.boxes import Space
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
 from shoal.tables.frequency import count_records

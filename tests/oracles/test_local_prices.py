@@ -11,9 +11,9 @@ from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_bound import PricedTuples, least_costs
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_prices import CAP, LOWER, overpaid_of, visit_classes, visit_of
+from shoal.search.local.bound import PricedTuples, least_costs
+from shoal.search.local.boxes import Space
+from shoal.search.local.prices import CAP, LOWER, overpaid_of, visit_classes, visit_of
 from shoal.search.problem import Terms
 from shoal.tables.frequency import count_records
 
@@ -63,7 +63,7 @@ def whole_program(ladder, k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_bound_converges_to_that_of_the_whole_program_from_below(monkeypatch, k, to_the_end):
     if to_the_end:  # however little the last rounds gain
-        monkeypatch.setattr("shoal.search.cells.local_bound.ENOUGH", -1)
+        monkeypatch.setattr("shoal.search.local.bound.ENOUGH", -1)
     short = 1e-9 if to_the_end else 1e-5
     rng = np.random.default_rng(k)
     for _ in range(100):

@@ -12,14 +12,14 @@ from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import rebox_all
-from shoal.search.cells.local_repairs import LEAST, repair_classes
+from shoal.search.local.boxes import Space
+from shoal.search.local.kernels import rebox_all
+from shoal.search.local.repairs import LEAST, repair_classes
 from shoal.search.problem import Terms
 from shoal.tables.frequency import count_records
 
 pytestmark = pytest.mark.xdist_group("repairs")  # its loops take seconds to compile
-local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.local.local")  # the package has a function of this name
 NUMBERS = Hierarchy.from_paths("a", [(str(i), f"{i // 2}x2", f"{i // 4}x4", "*") for i in range(8)])
 KINDS = Hierarchy.from_paths("b", [(x, "*") for x in "xyz"])
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from definitions import Case, Column, Sensitive, passes
 from examples import examples
 from shoal.search.cells.classes import Partition, passing
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_trades import trade
+from shoal.search.local.boxes import Space
+from shoal.search.local.trades import trade
 from strategies import SENSITIVE_PATHS, models_of, problem_of, table_of
 
-local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.local.local")  # the package has a function of this name
 VALUES = list(SENSITIVE_PATHS)
 REQUIREMENTS = [
     {"model": "distinct-l-diversity", "l": 2},

@@ -14,15 +14,15 @@ from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import APART, rebox_all, settle
-from shoal.search.cells.local_scratch import Run
-from shoal.search.cells.local_steps import improve
+from shoal.search.local.boxes import Space
+from shoal.search.local.kernels import APART, rebox_all, settle
+from shoal.search.local.scratch import Run
+from shoal.search.local.steps import improve
 from shoal.search.problem import Terms
 from shoal.tables.frequency import count_records
 
 pytestmark = pytest.mark.xdist_group("chains")  # its loops take seconds to compile
-local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.local.local")  # the package has a function of this name
 NUMBERS = Hierarchy.from_paths("a", [(str(i), f"{i // 2}x2", f"{i // 4}x4", "*") for i in range(8)])
 KINDS = Hierarchy.from_paths("b", [(x, "*") for x in "xyz"])
 RECORDS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=4, max_size=40)

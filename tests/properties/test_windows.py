@@ -12,7 +12,7 @@ from shoal.hierarchies.intervals import Intervals
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition, recoding_of_partition
-from shoal.search.cells.local_boxes import Space
+from shoal.search.local.boxes import Space
 from shoal.search.losses.cells import prices
 from shoal.search.problem import Terms
 from shoal.tables.frequency import count_records

@@ -149,7 +149,7 @@ from shoal import testing
 from shoal.engines.local import LocalEngine
 from shoal.models.pairs import Pairs
 from shoal.policy import policy_of
-from shoal.search.cells.local_boxes import Space
+from shoal.search.local.boxes import Space
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES
 from shoal.search.problem import Problem

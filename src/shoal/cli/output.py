@@ -214,10 +214,10 @@ def _show_models(found: "RegressionCheck", console: "Console") -> None:
 
     hidden = [model for model in found.models if model.hidden]
     if hidden:
-        table = Columns(*(found.asked.names or ["regression"]), "hidden because of", texts=(0,))
+        table = Columns(*(found.request.names or ["regression"]), "hidden because of", texts=(0,))
         for model in hidden[:50]:
             labels = ["(missing)" if label is None else label for label in model.labels] or ["all"]
-            table.add(*labels, ", ".join(model.why) or "the others")
+            table.add(*labels, ", ".join(model.failed_rules) or "the others")
         table.show(console)
 
 
@@ -227,10 +227,10 @@ def _show_cells(found: "OutputCheck", console: "Console") -> None:
 
     hidden = [cell for cell in found.cells if cell.hidden] if found.safe else []
     if hidden:
-        table = Columns(*(found.asked.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
+        table = Columns(*(found.request.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
         for cell in hidden[:50]:
             labels = ["(missing)" if label is None else label for label in cell.group(found.total)] or [found.total]
-            table.add(*labels, ", ".join(cell.why) or "the others", found.range_of(cell))
+            table.add(*labels, ", ".join(cell.failed_rules) or "the others", found.range_of(cell))
         table.show(console)
         if len(hidden) > 50:
             console.print(text(f"… and {len(hidden) - 50} more; --json lists all"))

@@ -113,7 +113,7 @@ class IbisEngine(IbisColumns):
         if not merging:
             return None
         copies = {name: unused(f"{name}_stored", self.columns) for name in merging}
-        both = stored.mutate(**{copy: stored[name].cast(str) for name, copy in copies.items()})
+        both = stored.mutate(**{copy: before.backend.as_stored(stored[name]) for name, copy in copies.items()})
         beside = self._with(read_expression(both, spellings))
         apart = [name for name in merging if beside.n_tuples([copies[name]]) > beside.n_tuples([name])]
         if not apart:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.risk import Attacks
+from shoal.attacks.tolerances import required_size
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.formats.unread_content import Beside, beside_of
@@ -17,7 +18,6 @@ from shoal.engines.opening import tallied_release
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
 from shoal.judge import as_seen
-from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.tables.frequency import FrequencyTable
@@ -66,18 +66,22 @@ class Evidence:
         return repeated(self.known, self.policy)
 
     @cached_property
+    def _known_person(self) -> str | None:
+        """The column that identifies people, declared or recognised, whether the release has it or not."""
+        declared = self.policy.release.entity
+        return declared if declared is not None or self.repeating is None else self.repeating[0]
+
+    @cached_property
     def _countable(self) -> tuple[Countable, str | None]:
-        """The released rows, and the column in them that identifies people, declared or recognised."""
-        person = self.policy.release.entity
-        if person is None and self.repeating is not None:
-            person = self.repeating[0]
+        """The released rows, and the column in them that identifies people."""
+        person = self._known_person
         rows = self.published if self.joined is None else self.joined(person)
         return rows, person if person in rows.columns else None
 
     @property
     def person(self) -> str | None:
         """The column by which persons are counted; None if only records can be counted."""
-        return self._countable[1]
+        return None if self._known_person is None else self._countable[1]
 
     @property
     def unit(self) -> str:
@@ -91,11 +95,11 @@ class Evidence:
 
     def small_classes(self, names: Sequence[str]) -> SmallClasses:
         """Count the persons who share the values of some released columns with fewer than k."""
-        rows, person = self._countable
+        person = self.person
         needed = {*names, *([] if person is None else [person])}
         if self.counted is not None and needed <= set(self.counted.columns):
-            return self.counted.small_classes(names, person, self.k)
-        return rows.small_classes(names, person, self.k)
+            return self.counted.small_classes(names, person, self.k)  # without making a query of the rows
+        return self._countable[0].small_classes(names, person, self.k)
 
     @cached_property
     def linkable(self) -> list[str]:
@@ -154,16 +158,6 @@ class Evidence:
         """Return whether the release itself does not determine a column within this number of guesses."""
         released = self.generalized.get(name)
         return released is None or released.errors(guesses) > MISSED * released.records
-
-
-def required_size(policy: Policy) -> int:
-    """Return the number of persons that a policy requires of every class; at least two."""
-    sizes = [
-        model.k
-        for model in policy.models
-        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
-    ]
-    return max([2, *sizes])
 
 
 def of_release(

@@ -160,7 +160,9 @@ def sensitive_column(column: RawColumn, *, in_memory: bool = True) -> SensitiveC
 
 
 def _harmless(column: RawColumn) -> tuple[str, ...]:
-    """Return the exempt values: words for no, and 0 where it means none."""
+    """Return the exempt values: words for no, and 0 where it means none; none if only some values were counted."""
+    if not column.all_there:
+        return ()
     said = {said_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
     words = tuple(word for word in HARMLESS if word in said)
     zero, two = said.get(Decimal(0), 0), len(said) == 2

@@ -18,10 +18,12 @@ from shoal import __version__
 from shoal.alternatives.recommend import asked_for
 from shoal.attacks.read_cache import shared_reads
 from shoal.attacks.risk import Attacks, Risk
+from shoal.attacks.tolerances import tolerances
 from shoal.errors import OutputError
 from shoal.findings import with_attacks
 from shoal.models.finding import Finding, headline, publication
 from shoal.models.verdict import outcome_of_all
+from shoal.policy import Policy
 from shoal.release.certificate import neutral
 from shoal.report.essentials import SHARES, essentials, proof, suppression_sentence
 from shoal.report.fates import Fate, label_threshold
@@ -62,7 +64,7 @@ def render_report(
 ) -> str:
     """Render the page; without attacks, the release is attacked within a fixed amount of work."""
     contents = summary(release, columns, originals=originals)
-    attack_results = _own_attacks(release) if attacks is None else _attacks(attacks)
+    attack_results = _own_attacks(release) if attacks is None else _attacks(attacks, release.policy)
     proof = release.certificate if certificate is None else _own_certificate(release, certificate)
     groups = groups_of(attack_results)
     policy_point = None if frontier is None else asked_for(release.policy, frontier)
@@ -93,8 +95,8 @@ def _own_attacks(release: Release) -> Attacks:
     return within_budget(release) if release.attacks is None else release.attacks
 
 
-def _attacks(risks: Sequence[Risk]) -> Attacks:
-    return risks if isinstance(risks, Attacks) else Attacks(tuple(risks))
+def _attacks(risks: Sequence[Risk], policy: Policy) -> Attacks:
+    return risks if isinstance(risks, Attacks) else Attacks(tuple(risks), tolerances=tolerances(policy))
 
 
 def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -50,7 +50,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "forest": Search("cells.forest:forest"),
     "forest_generalize": Search("cells.forest_generalize:forest_generalize"),
     "cover": Search("cells.cover:cover"),
-    "local": Search("cells.local:local"),
+    "local": Search("local.local:local"),
     "local_suppression": Search("full_domain.local_suppression:local_suppression"),
     "suppress_records": Search("full_domain.suppress_records:suppress_records"),
     "suppress_columns": Search("full_domain.suppress_columns:suppress_columns"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.attacks.risk import Attacks
 from shoal.findings import KINDS, Finding
 from shoal.notation.same_values import spelled_alike
 from shoal.policy import Policy
@@ -249,6 +250,26 @@ def test_attacks_replace_guesses_and_a_gain_that_is_allowed_was_decided_on(gain:
     kinds = {finding.kind: finding.severity for finding in release.attacked().findings}
     assert "guessed-values" not in kinds
     assert kinds["attack-succeeds"] == severity
+
+
+def test_attacks_that_decide_nothing_take_back_no_guess_that_was_counted() -> None:
+    """A release was 'ready to publish' as soon as attacks on a few of its people, or none, decided nothing."""
+    asked = policy({"model": "k-anonymity", "k": 20}, {"model": "limited-gain", "gain": 0.5})
+    release = shoal.anonymize(guessable(0.5), asked)
+    assert [finding.kind for finding in release.findings if finding.severity == "decide"] == ["guessed-values"]
+    skipped = Attacks((), ("all attacks: 1,000,000 records are too many for the report; run shoal attack",))
+    attacked = release.with_attacks(skipped)
+    assert "guessed-values" in {finding.kind for finding in attacked.findings}
+    assert attacked.publication == release.publication == "decide first"
+
+
+def test_answers_and_findings_tolerate_the_same() -> None:
+    five = shoal.anonymize(guessable(0.6), policy({"model": "k-anonymity", "k": 5}, DIVERSE)).attacked()
+    assert five.attacks is not None
+    assert [answer.tolerance for answer in five.attacks.answers()] == [0.0, 0.2, 0.2]
+    exceeded = {answer.question for answer in five.attacks.answers() if answer.possible}
+    assert {finding.fact.partition("(")[2].partition(")")[0] for finding in five.findings
+            if finding.kind == "attack-succeeds"} == exceeded  # fmt: skip
 
 
 def test_numbers_that_are_almost_all_different() -> None:

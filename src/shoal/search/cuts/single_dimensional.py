@@ -28,11 +28,11 @@ from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.recoding import Cells, Cuts
 from shoal.search.cells.cell_suppression import HideableCells, covered
 from shoal.search.cells.classes import Partition, recoding_of_partition, require_class_by_class
-from shoal.search.cells.local import local
 from shoal.search.cells.star_levels import not_as_one
 from shoal.search.cuts.chromosome import Bits, Chromosome
 from shoal.search.cuts.cuts import Pieces, released_values
 from shoal.search.cuts.top_down import top_down
+from shoal.search.local.local import local
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
 from shoal.tables.values import Values, Vocabulary

@@ -78,6 +78,8 @@ def test_the_answer_decides(suffix: str, tmp_path: Path) -> None:
         ("ADVISOR 32/60", ["AMDAHL 470V/7", "C.R.D. 68/10-80", "IBM 370/115"]),
         ("Argentina", ["Australia", "Austria", "Bangladesh", "Belgium"]),
         ("gout", ["flu", "cold", "asthma"]),
+        ("PSPTPZ", ["QAWXRT", "LKVNEA"]),
+        ("gout", ["flu"]),
     ],
 )
 def test_first_lines_in_which_nothing_tells_that_they_are_names(head: str, values: list[str], tmp_path: Path) -> None:

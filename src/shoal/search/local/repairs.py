@@ -1,6 +1,6 @@
 """The kernel of ``local`` that moves several records at once, guided by what each record is worth.
 
-Prices of records that no class overpays (``local_prices.py``) tell where a solution can still gain: a class costs at
+Prices of records that no class overpays (``prices.py``) tell where a solution can still gain: a class costs at
 least what its records are worth, and only those that cost more can be improved on. A repair begins with such a class: a
 record leaves it, or it is dissolved. Each loose record then joins a class nearby, or takes the place of one of its
 records, which becomes loose in turn, or founds a class with other loose ones and with records that large classes can
@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import (
     APART,
     FAR,
     NOBODY,
@@ -34,7 +35,6 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
-from shoal.search.cells.mondrian_kernels import Int
 from shoal.tables.frequency import Floats
 
 LARGEST = 40  # atoms of a class that takes part

@@ -19,11 +19,11 @@ from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cells, Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing, recoding_of_partition, released
-from shoal.search.cells.clusters import clusters
-from shoal.search.cells.first_cover import first_cover
-from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
 from shoal.search.full_domain.optimal import optimal
+from shoal.search.local.boxes import Space
+from shoal.search.local.clusters import clusters
+from shoal.search.local.node_cover import first_cover
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
 from shoal.tables.frequency import FrequencyTable, packed

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.compiled.kernels import group, sum_by_class
 from shoal.search.cells.classes import Partition, class_table, passing
-from shoal.search.cells.local_boxes import NodeKeys, Space
+from shoal.search.local.boxes import NodeKeys, Space
 from shoal.search.problem import Problem
 from shoal.tables.frequency import ClassOf
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.compiled.kernels import group
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import leaf_numbers
-from shoal.search.cells.local_kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
+from shoal.search.local.kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
 from shoal.search.losses.cells import cell_prices, leaf_counts
 from shoal.search.losses.definitions import IyengarLoss
 from shoal.search.losses.lattice import CellLoss

@@ -8,8 +8,8 @@ from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_bound import least_loss
-from shoal.search.cells.local_boxes import Space
+from shoal.search.local.bound import least_loss
+from shoal.search.local.boxes import Space
 from shoal.search.losses.cells import loss_of
 from strategies import KINDS, cases, problem_of
 

@@ -18,10 +18,10 @@ from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
 from shoal.search.cells.classes import Partition, class_table, passing
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import FAR, Boxes, Ints, widen, wider
 from shoal.search.cells.merge import least_size, merged
 from shoal.search.cells.nearest import Metric
+from shoal.search.local.boxes import Space
+from shoal.search.local.kernels import FAR, Boxes, Ints, widen, wider
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats, FrequencyTable, packed
 

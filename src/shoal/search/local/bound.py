@@ -2,7 +2,7 @@
 
 First each record is priced as if it could choose the best k records of the whole table, whoever else needs them. Then
 the records have to share their companions: a linear program over all possible classes, of which those that matter are
-added round by round (cutting planes). Every round ends with prices that no class overpays (``local_prices.py``), so
+added round by round (cutting planes). Every round ends with prices that no class overpays (``prices.py``), so
 each is a proof, and the best one counts.
 """
 
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from shoal.compiled.kernels import sum_by_class
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import Ints
-from shoal.search.cells.local_prices import (
+from shoal.search.cells.merge import least_size
+from shoal.search.local.boxes import Space
+from shoal.search.local.kernels import Ints
+from shoal.search.local.prices import (
     CAP,
     LOWER,
     OVER,
@@ -32,15 +33,6 @@ from shoal.search.cells.local_prices import (
     visit_classes,
     visit_of,
 )
-from shoal.search.cells.local_rule_prices import (
-    SLIGHT,
-    Lists,
-    ValueRules,
-    lists_of,
-    value_rules,
-    visit_passing_classes,
-)
-from shoal.search.cells.local_rules import ClassRules, class_rules_of
 from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
@@ -54,13 +46,6 @@ STEADY = 1e-4  # if the sum of all prices changed by no more than this share
 LIFTED = 1.02  # guessed prices: in most classes they are below what these cost
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
 PULLS, SWEEPS = 5, 10  # in a round
-PASSING_ROUNDS = 5  # where classes must pass more than a size,
-PASSING_LOOKS = 5_000  # at each tuple and value, after which there is no further one,
-PASSING_WORK = AT_ONCE  # or at all of them, unless there is a time budget to use up
-PASSING_PULL = 0.4  # of the mean price that the first of them proves
-BETWEEN = 1 / 3  # the power of a bound's share of the cost that is the share to begin with
-FAINT = 0.1  # that share at the least
-MEMBERS = 24  # of an overpaid class, for which there is room on average
 
 
 def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floats) -> tuple[float | None, str]:
@@ -75,12 +60,9 @@ def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floa
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
-    rules = class_rules_of(problem)
-    tuples = PricedTuples.of(space, space.loss.slopes, partition, rules.least)
+    tuples = PricedTuples.of(space, space.loss.slopes, partition)
     mean = float(tuples.cost @ tuples.counts) / max(1, problem.n_records)
     found = list(least_costs(problem, tuples, 0 if guess.any() else ROUNDS, LIFTED * mean * guess))
-    if found and rules.column is not None:
-        found += least_costs_of_passing(problem, PricedValues.of(space, tuples, partition, rules), PASSING_ROUNDS)
     if not found:
         return None, ""
     total = max(found)
@@ -88,8 +70,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floa
     if not isinstance(space.loss, ArxLoss):
         return bound, ""
     mean = math.floor(space.loss.mean_at_least(total) * 1e4) / 1e4  # down: what is claimed must hold
-    meeting = "" if rules.column is None else " that meets the requirements"
-    return bound, f"no recoding along these hierarchies{meeting} has a mean cell loss below {mean:.4f}"
+    return bound, f"no recoding along these hierarchies has a mean cell loss below {mean:.4f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +87,10 @@ class PricedTuples:
     cost: Floats
 
     @classmethod
-    def of(cls, space: Space, weights: Floats, partition: Partition, k: int | None = None) -> PricedTuples:
+    def of(cls, space: Space, weights: Floats, partition: Partition) -> PricedTuples:
         """Price the labels of each column with a weight; few values come first, since their groups end soonest."""
         problem = space.problem
-        k = problem.least_class_size if k is None else k
+        k = least_size(problem)
         counts = sum_by_class(problem.table.counts, space.tuple_of_row, len(space.codes))
         labels = [j for j, cells in enumerate(problem.cells) if cells == "hierarchy" and _in_rows(space, j)]
         order = sorted(labels, key=lambda j: len(np.unique(space.codes[:, j])))
@@ -140,38 +121,6 @@ class PricedTuples:
         cost = _paid(ladder, tuple_of, class_of)
         ground = float(np.asarray(weights) @ np.array(least))
         return cls(k, ladder, ground, most, class_of, tuple_of, partition.counts[kept], cost)
-
-
-@dataclass(frozen=True, eq=False)
-class PricedValues:
-    """The same by sensitive value: a tuple with records of two values is two, which may have different prices."""
-
-    priced: PricedTuples
-    rules: ValueRules
-
-    @classmethod
-    def of(cls, space: Space, tuples: PricedTuples, partition: Partition, rules: ClassRules) -> PricedValues:
-        """Divide the tuples by the value of the column that has rules."""
-        histogram = space.problem.table.sensitive[rules.column or ""]
-        n_values, lengths = histogram.n_values, np.diff(histogram.starts)
-        keys = space.tuple_of_row[histogram.class_of_entry] * n_values + histogram.values
-        units, unit_of = np.unique(keys, return_inverse=True)
-        kept = np.flatnonzero(partition.class_of >= 0)
-        kept = kept[np.argsort(partition.class_of[kept], kind="stable")]
-        # A part of a row is all of it, unless the row has one value only.
-        n_entries = lengths[partition.row[kept]]
-        part = np.repeat(np.arange(len(kept)), n_entries)
-        within = np.arange(len(part)) - np.repeat(np.cumsum(n_entries) - n_entries, n_entries)
-        entries = histogram.starts[partition.row[kept]][part] + within
-        counts = np.where(n_entries[part] == 1, partition.counts[kept][part], histogram.counts[entries])
-        tuple_of, class_of = unit_of[entries], partition.class_of[kept][part]
-        ladder = tuples.ladder._replace(
-            codes=np.ascontiguousarray(tuples.ladder.codes[units // n_values]),
-            counts=sum_by_class(histogram.counts, unit_of, len(units)),
-        )
-        cost, most = _paid(ladder, tuple_of, class_of), tuples.most[units // n_values]
-        priced = PricedTuples(tuples.k, ladder, tuples.ground, most, class_of, tuple_of, counts, cost)
-        return cls(priced, value_rules((units % n_values).astype(np.int64), rules.rows))
 
 
 def _in_rows(space: Space, j: int) -> bool:
@@ -262,48 +211,6 @@ def _proved(counts: Ints, prices: Floats) -> float:
     return max(0.0, float(counts @ prices) * (1 - 2 * OVER) - OVER * OVER * int(counts.sum()))
 
 
-def least_costs_of_passing(problem: Problem, values: PricedValues, n_rounds: int) -> Iterator[float]:
-    """Yield ever higher bounds on the cost of all records in classes that pass, as long as there is time.
-
-    The cost of a solution may be far above any bound, so prices begin between it and the bound by the smallest size.
-    A round lowers them until no class is overpaid that may pass. The next one begins halfway between both, and raises
-    them by what the classes known so far allow.
-    """
-    tuples, rules = values.priced, values.rules
-    counts = tuples.ladder.counts
-    if not len(tuples.ladder.sizes):
-        return
-    looking = _Looking.at(problem, tuples)
-    low = tuples.most.copy()
-    np.minimum.at(low, tuples.tuple_of, tuples.cost)
-    paid = np.bincount(tuples.tuple_of, tuples.cost * tuples.counts, len(counts))
-    kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
-    prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
-    if not looking.lower(low, CAP, 0.0) or (whole := float((counts * prices).sum())) <= 0:
-        return
-    prices *= max(FAINT, float((counts * low).sum()) / whole) ** BETWEEN
-    n = len(counts) + 64
-    room, pool, lists = overpaid_of(n, n * MEMBERS), _Pool.of(tuples), lists_of(rules)
-    best, pull, least = 0.0, 0.0, -float(tuples.most.max())
-    most = PASSING_WORK if problem.time_budget is None else PASSING_LOOKS * len(counts)
-    for i in range(n_rounds):
-        low = prices.copy()
-        if not looking.lower_passing(low, rules, lists, room, (i + 1) / (n_rounds + 1)):
-            return
-        proved = _proved(counts, low) - SLIGHT * float((counts * np.abs(low)).sum())
-        if proved > best:
-            best = proved
-            yield tuples.ground * problem.n_records + best
-        else:
-            pull *= 2
-        pull = pull or PASSING_PULL * max(FAINT * whole, best) / problem.n_records
-        if looking.work[0] > most:
-            return
-        pool.add(room)
-        prices = (prices + low) / 2
-        pool.raised(prices, tuples.most, counts, pull, least)
-
-
 @dataclass(frozen=True, eq=False)
 class _Looking:
     """Visits of all classes, in calls short enough to be interrupted."""
@@ -325,12 +232,6 @@ class _Looking:
         self.overpaid.n[0] = 0
         of = (prices, self.k, what, self.overpaid, AT_ONCE)
         return self._visited(lambda visit: visit_classes(self.ladder, visit, *of), share)
-
-    def lower_passing(self, prices: Floats, rules: ValueRules, lists: Lists, room: Overpaid, share: float) -> bool:
-        """Lower prices until no class is overpaid that may pass; False if there is no time for it."""
-        room.n[0] = 0
-        of = (rules, lists, prices, room, AT_ONCE // 4)
-        return self._visited(lambda visit: visit_passing_classes(self.ladder, visit, *of), share)
 
     def _visited(self, go_on: Callable[[ClassVisit], bool], share: float) -> bool:
         """Visit all classes; False if there is no time for it."""
@@ -378,9 +279,9 @@ class _Pool:
         self.limits = np.concatenate([self.limits, overpaid.limits[:n]])
         self.use = np.concatenate([self.use, np.zeros(n)])
 
-    def raised(self, prices: Floats, most: Floats, counts: Ints, pull: float, least: float = 0.0) -> None:
+    def raised(self, prices: Floats, most: Floats, counts: Ints, pull: float) -> None:
         """Raise the prices in place."""
         raise_prices(
             prices, most, counts.astype(np.float64), self.use, self.starts, self.members, self.shares, self.limits,
-            least, pull, PULLS, SWEEPS,
+            pull, PULLS, SWEEPS,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """Local: recode every class separately; dissolve and rebuild neighbourhoods of classes while that reduces the loss.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose no more than the start (``local_start.py``): the best of Mondrian, a cover, the optimum of the
+Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, a cover, the optimum of the
        lattice and clusters. Optimality is not proved, but a lower bound on the loss is reported.
 Costs  a dozen steps per record, each linear in k and in the number of neighbours examined.
 
@@ -10,12 +10,12 @@ step takes a few neighbouring classes apart, and records from large classes near
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
 and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
-that lose a record to it (``local_wishes.py``). Where only a size is asked for, some rounds are enough to know what the
-records are worth: prices that no class overpays (``local_bound.py``). From then on, steps begin with classes that cost
+that lose a record to it (``wishes.py``). Where only a size is asked for, some rounds are enough to know what the
+records are worth: prices that no class overpays (``bound.py``). From then on, steps begin with classes that cost
 more than their records are worth, rely on these prices, and look for companions that pay rather than for the nearest;
-at last these classes are repaired (``local_repairs.py``).
+at last these classes are repaired (``repairs.py``).
 Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged
-first; in between, classes change by one record or are divided such that all keep passing (``local_trades.py``), or,
+first; in between, classes change by one record or are divided such that all keep passing (``trades.py``), or,
 where that cannot be told within a step, records with the same sensitive values change places, which changes no verdict.
 
 Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
@@ -36,11 +36,11 @@ from shoal.compiled.kernels import sum_by_class
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
-from shoal.search.cells.clusters import kinds_of
-from shoal.search.cells.local_bound import PricedTuples, fair_prices, least_loss
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_exchange import exchange
-from shoal.search.cells.local_kernels import (
+from shoal.search.local.bound import PricedTuples, fair_prices, least_loss
+from shoal.search.local.boxes import Space
+from shoal.search.local.clusters import kinds_of
+from shoal.search.local.exchange import exchange
+from shoal.search.local.kernels import (
     APART,
     LOCKED,
     Atoms,
@@ -50,11 +50,11 @@ from shoal.search.cells.local_kernels import (
     rebox_all,
     settle,
 )
-from shoal.search.cells.local_repairs import repair_classes
-from shoal.search.cells.local_scratch import Run
-from shoal.search.cells.local_start import Solution, best_start, first_answer, sizes_decide
-from shoal.search.cells.local_steps import improve
-from shoal.search.cells.local_trades import limits_of, trade
+from shoal.search.local.repairs import repair_classes
+from shoal.search.local.scratch import Run
+from shoal.search.local.start import Solution, best_start, first_answer, sizes_decide
+from shoal.search.local.steps import improve
+from shoal.search.local.trades import limits_of, trade
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Counts, Floats
 

@@ -12,15 +12,15 @@ from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition, passing
-from shoal.search.cells.clusters import clusters, kinds_of, least_variation
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_exchange import exchange
-from shoal.search.cells.local_kernels import rebox_all
+from shoal.search.local.boxes import Space
+from shoal.search.local.clusters import clusters, kinds_of, least_variation
+from shoal.search.local.exchange import exchange
+from shoal.search.local.kernels import rebox_all
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
 from shoal.tables.frequency import Domain, count_records
 
-local = importlib.import_module("shoal.search.cells.local")
+local = importlib.import_module("shoal.search.local.local")
 
 
 def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), **others) -> Problem:

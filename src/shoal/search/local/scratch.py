@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled_within
-from shoal.search.cells.local_kernels import MOST, BoxCodes, Boxes, Ints, LinkedClasses
+from shoal.search.local.kernels import MOST, BoxCodes, Boxes, Ints, LinkedClasses
 from shoal.tables.frequency import Floats
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import (
     APART,
     FAR,
     LOCKED,
@@ -29,10 +30,9 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
-from shoal.search.cells.local_repairs import cost_above_worth
-from shoal.search.cells.local_scratch import Run, Scratch, scratch_of
-from shoal.search.cells.local_wishes import make_room, wished
-from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.repairs import cost_above_worth
+from shoal.search.local.scratch import Run, Scratch, scratch_of
+from shoal.search.local.wishes import make_room, wished
 
 CLOSE = 32  # tuples next to a record whose classes are dissolved together with its own
 DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen

@@ -16,18 +16,19 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.cells import local_boxes, local_kernels
 from shoal.search.cells.classes import Partition, passing, released
-from shoal.search.cells.first_cover import first_cover
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_scratch import Run
-from shoal.search.cells.local_steps import improve
+from shoal.search.local import boxes as local_boxes
+from shoal.search.local import kernels as local_kernels
+from shoal.search.local.boxes import Space
+from shoal.search.local.node_cover import first_cover
+from shoal.search.local.scratch import Run
+from shoal.search.local.steps import improve
 from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
 from shoal.tables.frequency import Domain, count_records
 from shoal.tables.values import Vocabulary, covering
 
-local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.local.local")  # the package has a function of this name
 CELLS = ("loss", "arx-loss", "precision", "height", "entropy")
 
 
@@ -339,7 +340,7 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
     problem = problem_of(300, time_budget=60)
     first, space = local.first_answer(problem), Space(problem)
     begun = []
-    monkeypatch.setattr("shoal.search.cells.local_start.first_cover", lambda *_, **__: begun.append("a cover"))
+    monkeypatch.setattr("shoal.search.local.start.first_cover", lambda *_, **__: begun.append("a cover"))
     assert local.best_start(problem, space, first, took=600) is first
     assert not begun
     local.best_start(problem, space, first, took=0.001)
@@ -414,7 +415,7 @@ def test_a_start_that_takes_long_leaves_time_for_the_steps(monkeypatch):
             looks.append(problem.seconds_left)
         return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
 
-    monkeypatch.setattr("shoal.search.cells.local_start.first_cover", covers_for_ever)
+    monkeypatch.setattr("shoal.search.local.start.first_cover", covers_for_ever)
     problem = problem_of(400, 4, time_budget=60)
     answer = SEARCHES["local"](problem)
     assert looks
@@ -456,21 +457,21 @@ def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatc
     def refuse(problem):
         raise AssertionError("looked for the optimum")
 
-    monkeypatch.setattr("shoal.search.cells.local_start.optimal", refuse)
-    monkeypatch.setattr("shoal.search.cells.local_start.WORK", 5)
+    monkeypatch.setattr("shoal.search.local.start.optimal", refuse)
+    monkeypatch.setattr("shoal.search.local.start.WORK", 5)
     SEARCHES["local"](problem_of(100))
 
 
 def test_a_lattice_too_large_is_not_covered(monkeypatch):
     problem = problem_of(100)
-    monkeypatch.setattr("shoal.search.cells.first_cover.MOST_NODES", 5)
+    monkeypatch.setattr("shoal.search.local.node_cover.MOST_NODES", 5)
     assert first_cover(problem, Space(problem), sizes_decide=True) is None
     assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
 
 
 def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
     problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
-    monkeypatch.setattr("shoal.search.cells.first_cover.MOST_JUDGED", 7)
+    monkeypatch.setattr("shoal.search.local.node_cover.MOST_JUDGED", 7)
     partition = first_cover(problem, Space(problem), sizes_decide=False)
     assert passing(problem, partition.classes(problem.table)).all()
     assert partition.n_classes > 1

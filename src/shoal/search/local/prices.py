@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import Ints, ShortInts
 from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import Ints, ShortInts
 from shoal.tables.frequency import Floats
 
 CAP, LOWER = 0, 1  # what happens to prices in a class: none stays above its cost; the highest shrink until it is fine
@@ -310,7 +310,7 @@ def visit_classes(
 @compiled
 def raise_prices(
     prices: Floats, most: Floats, counts: Floats, use: Floats, starts: Ints, members: ShortInts, shares: Floats,
-    limits: Floats, least: float, pull: float, n_rounds: int, n_sweeps: int,
+    limits: Floats, pull: float, n_rounds: int, n_sweeps: int,
 ) -> None:  # fmt: skip
     """Raise the sum of all prices while listed classes are not overpaid, approximately.
 
@@ -329,12 +329,12 @@ def raise_prices(
     free = prices.copy()  # without limits; the price is the nearest within
     for _ in range(n_rounds):
         for u in range(m):
-            free[u] = min(most[u], max(least, free[u])) + pull * missing[u]
+            free[u] = min(most[u], max(0.0, free[u])) + pull * missing[u]
         for _ in range(n_sweeps):
             for c in range(n):
                 over = -limits[c]
                 for i in range(starts[c], starts[c + 1]):
-                    over += shares[i] * min(most[members[i]], max(least, free[members[i]]))
+                    over += shares[i] * min(most[members[i]], max(0.0, free[members[i]]))
                 more = max(-use[c], over / scale[c])
                 if more != 0:
                     use[c] += more
@@ -343,4 +343,4 @@ def raise_prices(
                         missing[u] -= more * shares[i] / counts[u]
                         free[u] -= pull * more * shares[i] / counts[u]
     for u in range(m):
-        prices[u] = min(most[u], max(least, free[u]))
+        prices[u] = min(most[u], max(0.0, free[u]))

@@ -3,14 +3,15 @@
 Otherwise a step dissolves neighbouring classes, and only then looks what can be made of their records. Here the class
 comes first, and the classes that lose a record to it are dissolved for its sake (ejection chains: F. Glover,
 Discrete Applied Mathematics 65, 1996). A record is worth what its present class costs it: that much is saved if it
-finds a place in the new one; or, once it is known, its price (``local_prices.py``). What it is really worth depends on
+finds a place in the new one; or, once it is known, its price (``prices.py``). What it is really worth depends on
 what becomes of the others, so it is drawn at random around that, and another class is wished for each time.
 """
 
 from __future__ import annotations
 
 from shoal.compiled.jit import compiled_within
-from shoal.search.cells.local_kernels import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import (
     APART,
     FAR,
     MOST,
@@ -26,8 +27,7 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
-from shoal.search.cells.local_scratch import Run, Scratch
-from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.scratch import Run, Scratch
 
 DOUBT = 0.4  # the share by which a record's worth, above what it costs alone, is drawn higher or lower
 LOOKED = 24  # records of a tuple: equal ones are mostly in the same classes

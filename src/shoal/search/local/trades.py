@@ -1,6 +1,6 @@
 """The kernel of ``local`` for requirements on one sensitive column: classes change, and are judged, within a step.
 
-Exchanges of records with equal sensitive values (``local_exchange.py``) keep every class as large as it is, and as
+Exchanges of records with equal sensitive values (``exchange.py``) keep every class as large as it is, and as
 diverse. Here a record may also move to another class, change places with a record of another value, or a class, alone
 or with a neighbour, be divided into two with equal shares of every value (as J. Soria-Comas et al., "t-closeness
 through microaggregation", TKDE 27, 2015, build classes). The values of every class are counted along, and a step whose
@@ -21,8 +21,9 @@ from shoal.models.closeness import TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
 from shoal.models.shares import ShareBound
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
-from shoal.search.cells.local_exchange import CROWDED
-from shoal.search.cells.local_kernels import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.exchange import CROWDED
+from shoal.search.local.kernels import (
     APART,
     FAR,
     NOBODY,
@@ -39,7 +40,6 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
-from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats
 

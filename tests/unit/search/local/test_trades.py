@@ -13,15 +13,15 @@ from shoal.models.closeness import BasicLikeness, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.search import SEARCHES, Problem
-from shoal.search.cells import local_kernels
 from shoal.search.cells.classes import Partition, passing
-from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_start import partition_of
-from shoal.search.cells.local_trades import limits_of, trade, within_limits
+from shoal.search.local import kernels as local_kernels
+from shoal.search.local.boxes import Space
+from shoal.search.local.start import partition_of
+from shoal.search.local.trades import limits_of, trade, within_limits
 from shoal.search.problem import Terms
 from shoal.tables.frequency import Domain, count_records
 
-local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.local.local")  # the package has a function of this name
 MODELS = (
     DistinctDiversity(l=3),
     EntropyDiversity(l=2.5),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.search.cells.local_kernels import (
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.search.local.kernels import (
     APART,
     NOBODY,
     Atoms,
@@ -23,7 +24,6 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
-from shoal.search.cells.mondrian_kernels import Int
 
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
 

@@ -1,0 +1,1 @@
+"""Local recoding: classes are recoded one by one, and improved by dissolving and rebuilding neighbourhoods."""
