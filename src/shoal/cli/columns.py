@@ -45,13 +45,13 @@ class Columns:
         """Split the columns into parts that fit the width; the first column is in every part."""
         part: list[int] = [0]
         for j in range(1, len(self.head)):
-            if len(part) > 1 and sum(self._least(i) + GAP for i in [*part, j]) - GAP > width:
+            if len(part) > 1 and sum(self._min_width(i) + GAP for i in [*part, j]) - GAP > width:
                 yield part
                 part = [0]
             part.append(j)
         yield part
 
-    def _least(self, j: int) -> int:
+    def _min_width(self, j: int) -> int:
         cells = (self.head[j], *(row[j] for row in self.rows))
         longest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
         return min(longest, NARROWEST) if j in self.texts else longest

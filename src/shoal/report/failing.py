@@ -45,7 +45,7 @@ class CheckReport:
     fails: tuple[str, ...]
     sizes: tuple[Size, ...]
     at_fault: int  # records in classes that fail a requirement
-    without: tuple[tuple[str, int], ...]  # the same if a column were hidden, the most helpful first
+    failing_without: tuple[tuple[str, int], ...]  # the same if a column were hidden, the most helpful first
     steps: tuple[str, ...]
 
 

@@ -219,8 +219,8 @@ def _happened(column: Fate) -> str:
         return "kept unchanged"
     if column.kind == "hidden":
         return "suppressed"
-    unchanged = f"{format_share(column.kept, 1)} of the cells kept" if column.kept else ""
-    hidden = f"{format_share(column.hidden, 1)} suppressed" if column.hidden else ""
+    unchanged = f"{format_share(column.kept_share, 1)} of the cells kept" if column.kept_share else ""
+    hidden = f"{format_share(column.hidden_share, 1)} suppressed" if column.hidden_share else ""
     return "generalized" + (f"; {', '.join(filter(None, (unchanged, hidden)))}" if unchanged or hidden else "")
 
 

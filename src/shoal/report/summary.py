@@ -67,7 +67,7 @@ class Worst:
 class LatticeNode:
     """A node of the lattice chart."""
 
-    place: float
+    position: float
     height: int
     state: str  # safe, unsafe, chosen
 

@@ -266,8 +266,8 @@ def test_cells_of_a_column_that_differ_are_counted() -> None:
     assert "of the cells kept" in render_report(release, attacks=())
     for column in summary(release).columns:
         cells = release.table[column.name].to_pylist()
-        assert column.hidden == pytest.approx(cells.count("*") / len(cells))
-        assert column.kept == pytest.approx(1 - column.hidden)
+        assert column.hidden_share == pytest.approx(cells.count("*") / len(cells))
+        assert column.kept_share == pytest.approx(1 - column.hidden_share)
 
 
 def test_examples_are_labels_that_a_crowd_shares() -> None:
@@ -276,12 +276,16 @@ def test_examples_are_labels_that_a_crowd_shares() -> None:
     originals = people()
     for column in summary(release).columns:
         values = originals[column.name].to_pylist()
-        assert release.table[column.name].to_pylist().count(column.became) >= 10
-        if column.was in values:
-            assert values.count(column.was) >= 10
+        assert release.table[column.name].to_pylist().count(column.released_label) >= 10
+        if column.original_label in values:
+            assert values.count(column.original_label) >= 10
     by_name = {column.name: column for column in summary(release).columns}
     # No age is shared by ten people, so none is shown; a decade is.
-    assert by_name["age"].was is None or "-" in by_name["age"].was or by_name["age"].was == "*"
+    assert (
+        by_name["age"].original_label is None
+        or "-" in by_name["age"].original_label
+        or by_name["age"].original_label == "*"
+    )
 
 
 def test_a_crowd_is_one_of_persons_not_of_records() -> None:
@@ -296,9 +300,9 @@ def test_a_crowd_is_one_of_persons_not_of_records() -> None:
     })  # fmt: skip
     release = shoal.anonymize(table, asked)
     (column,) = summary(release).columns
-    assert column.became == "*"
-    assert column.was in {"Padua", "Siena", None}  # twenty records of Rome are one person
-    assert column.was is not None
+    assert column.released_label == "*"
+    assert column.original_label in {"Padua", "Siena", None}  # twenty records of Rome are one person
+    assert column.original_label is not None
     assert "Rome" not in render_report(release)
 
 
@@ -604,11 +608,11 @@ def test_a_lattice_is_cut_in_two_columns(made: shoal.Release, monkeypatch: pytes
     assert zips[0] in ("02138", "02139", "02141")
     assert (ages[0], zips[-1], ages[-1]) == ("0", "*", "*")
     # There are no other columns, so the cut is the lattice itself: as many nodes of each kind on every height.
-    assert sorted((node.place + node.height, node.state) for node in cut.nodes) == sorted(
+    assert sorted((node.position + node.height, node.state) for node in cut.nodes) == sorted(
         (node.height, node.state) for node in whole.lattice
     )
     chosen = next(node for node in cut.nodes if node.state == "chosen")
-    assert {"zip": chosen.place, "age": chosen.height} == made.levels
+    assert {"zip": chosen.position, "age": chosen.height} == made.levels
     monkeypatch.setattr("shoal.report.summary.MOST_NODES", 10)
     page = render_report(made)
     assert "slice-chart-t" in Texts(page).ids

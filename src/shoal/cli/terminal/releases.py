@@ -36,7 +36,7 @@ def show_release(
     release: Release,
     output: str | Path,
     about_file: Sequence[Finding] = (),
-    beside: Mapping[str, Path | None] | None = None,
+    companions: Mapping[str, Path | None] | None = None,
     *,
     verbose: bool = False,
 ) -> None:
@@ -52,17 +52,17 @@ def show_release(
     findings = (*release.findings, *about_file)
     show_findings(findings)
     console.print(text(f"Written and verified: {output}"))
-    for what, path in (beside or {}).items():
+    for kind, path in (companions or {}).items():
         if path is not None:
-            console.print(text(f"{WRITTEN[what]}: {path}"))
+            console.print(text(f"{WRITTEN[kind]}: {path}"))
 
 
 def show_brief(release: Release) -> None:
     """Show the policy verdict, the three answers, and the information loss."""
     verdicts = release.verdicts
-    asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
+    requirements = "; ".join(verdict.asked for verdict in verdicts.verdicts)
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
-    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))
+    console.print(text(f"{verdicts.sentence}: {requirements}; {size}.", style=policy_style(verdicts)))
     if release.attacks is not None:
         green = verdicts.publication == "ready"
         show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)], green=green)
@@ -70,7 +70,7 @@ def show_brief(release: Release) -> None:
     original = release.counted.table
     columns = fates(release, original, release.recoding.parts(original))
     answers = essentials(release, columns, release.attacks, labels=True)
-    for answer in (answers.found, answers.left, answers.inferred):
+    for answer in (answers.identification, answers.remaining, answers.inference):
         console.print(text(answer))
     objective = release.policy.release.objective
     scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
@@ -128,26 +128,26 @@ def _show_losses(release: Release) -> None:
     console.print()
 
 
-def show_replay(done: Replay, output: Path | str) -> None:
+def show_replay(replay: Replay, output: Path | str) -> None:
     """Show the result of a replay on new rows."""
-    show_check(done.verdicts)
+    show_check(replay.verdicts)
     console.print()
     reasons = {
-        "have values unknown to the recoding": done.unknown,
-        "have suppressed tuples": done.suppressed,
-        "would violate the policy": done.failing,
+        "have values unknown to the recoding": replay.unknown,
+        "have suppressed tuples": replay.suppressed,
+        "would violate the policy": replay.failing,
     }
-    n = done.rows.n_records + done.held_back
-    console.print(text(f"{format_number(done.held_back)} of {format_number(n)} records held back."))
+    n = replay.rows.n_records + replay.held_back
+    console.print(text(f"{format_number(replay.held_back)} of {format_number(n)} records held back."))
     for reason, records in reasons.items():
         if records:
             console.print(text(f"Note: {format_number(records)} {reason}", style="yellow"))
     console.print(text(f"Written and verified: {output}"))
 
 
-def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
+def show_keys(private: Path, public: Path, fingerprint: str, *, locked: bool) -> None:
     """Show a new key pair."""
     lock = "protected by a password" if locked else "without a password"
     console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
     console.print(text(f"Public key, for publication and verify --key: {public}"))
-    console.print(text(f"Its SHA-256, with which others can check that it is yours: {own}"))
+    console.print(text(f"Its SHA-256, with which others can check that it is yours: {fingerprint}"))

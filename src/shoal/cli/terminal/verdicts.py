@@ -32,16 +32,16 @@ def show_verdicts(verdicts: Verdicts) -> None:
     """Show the requirements, the results, and the classes that fail."""
     table = Columns("requirement", "found", "failing classes", "records", "")
     for verdict in verdicts.verdicts:
-        found = f"{verdict.figure} = {format_number(verdict.worst)}"
+        measured = f"{verdict.figure} = {format_number(verdict.worst)}"
         if verdict.outcome == "unknown":
-            found = "" if math.isnan(verdict.worst) else found
-            table.add(verdict.asked, found, "", "", MARKS["unknown"])
+            measured = "" if math.isnan(verdict.worst) else measured
+            table.add(verdict.asked, measured, "", "", MARKS["unknown"])
         elif verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
-            table.add(verdict.asked, found, "", "", MARKS["fails"])
+            table.add(verdict.asked, measured, "", "", MARKS["fails"])
         else:
             table.add(
                 verdict.asked,
-                found,
+                measured,
                 format_number(verdict.classes),
                 format_number(verdict.records),
                 MARKS[verdict.outcome],
@@ -79,10 +79,10 @@ def show_check(verdicts: Verdicts) -> None:
     show_findings(verdicts.findings)
 
 
-def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
+def show_attacks(attacks: Attacks, limits: Sequence[Verdict] = ()) -> None:
     """Show the result of every attack with its baseline without the release, then the three criteria."""
     table = Columns("attack", "targets", "worked", "95 %", "control", "beyond", "bound")
-    for risk in found:
+    for risk in attacks:
         table.add(
             risk.name if risk.column is None else f"{risk.name}, {risk.column}",
             format_number(risk.attempts),
@@ -94,19 +94,19 @@ def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
         )
     table.show(console)
     console.print()
-    for risk in found:
+    for risk in attacks:
         console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
-    green = not any(answer.possible for answer in found.answers()) and all(limit.holds for limit in limits)
-    show_answers(found, green=green)
+    green = not any(answer.possible for answer in attacks.answers()) and all(limit.holds for limit in limits)
+    show_answers(attacks, green=green)
     show_limits(limits, green=green)
-    for note in (*found.notes, *(f"Skipped: {reason}" for reason in found.left_out)):
+    for note in (*attacks.notes, *(f"Skipped: {reason}" for reason in attacks.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
 
 
-def show_answers(found: Attacks, *, green: bool) -> None:
+def show_answers(attacks: Attacks, *, green: bool) -> None:
     """Show whether singling out, linking and inferring are possible, a sentence each; without green beside red."""
-    for answer in found.answers():
+    for answer in attacks.answers():
         style = "bold red" if answer.possible else "bold green" if answer.possible is False and green else "bold"
         console.print(text(answer.sentence, style=style))
 
@@ -114,38 +114,40 @@ def show_answers(found: Attacks, *, green: bool) -> None:
 def show_limits(limits: Sequence[Verdict], *, green: bool) -> None:
     """Show the limits on measured attacks, and what was found; without green beside red."""
     for verdict in limits:
-        told = f"{verdict.asked}: found {format_number(verdict.worst)}, {MARKS[verdict.outcome]}."
-        console.print(text(told, style="bold" if verdict.holds and not green else STYLES[verdict.outcome]))
+        sentence = f"{verdict.asked}: found {format_number(verdict.worst)}, {MARKS[verdict.outcome]}."
+        console.print(text(sentence, style="bold" if verdict.holds and not green else STYLES[verdict.outcome]))
 
 
-def show_verification(found: Verification) -> None:
+def show_verification(verification: Verification) -> None:
     """Show every statement of a certificate: whether it holds, or why that cannot be determined."""
-    show_headline(found)
+    show_headline(verification)
     table = Columns("claim", "certificate", "found", "", texts=(0, 3))
-    for line in found:
+    for line in verification:
         if line.holds is not None:
             mark = "holds" if line.holds else "DOES NOT HOLD" + (f": {line.why}" if line.why else "")
             table.add(line.name, _claim(line.claimed), _claim(line.found), mark)
     table.show(console)
-    for why, names in _untold(found).items():
+    for reason, names in _unchecked(verification).items():
         if names == ["signature"]:
-            console.print(text(f"The certificate is {why}."))
+            console.print(text(f"The certificate is {reason}."))
             continue
-        console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
-    console.print(text(found.sentence, style=policy_style(found)))
-    show_findings(found.findings)
+        console.print(text(f"Cannot be checked with the release alone ({reason}): {', '.join(names)}.", style="dim"))
+    console.print(text(verification.sentence, style=policy_style(verification)))
+    show_findings(verification.findings)
 
 
 def _claim(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value))
-    told = format_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-    return told if len(told) <= 40 else told[:12] + "…"  # a hash
+    text_of_claim = (
+        format_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    )
+    return text_of_claim if len(text_of_claim) <= 40 else text_of_claim[:12] + "…"  # a hash
 
 
-def _untold(found: Verification) -> dict[str, list[str]]:
+def _unchecked(verification: Verification) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
-    for line in found:
+    for line in verification:
         if line.holds is None:
             reasons.setdefault(line.why, []).append(line.name)
     return reasons
