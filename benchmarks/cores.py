@@ -28,7 +28,7 @@ import growth
 import numpy as np
 from models import MODELS, asked
 from optimal import Census, census
-from page import DOCS, between
+from page import DOCS, between, folded
 from page import table as written
 
 from shoal.compiled import threads
@@ -164,7 +164,7 @@ def main() -> None:
                     print(*lines[-1], sep="  ", flush=True)
             for path in (Path(folder) / "True", Path(folder) / "False"):
                 path.unlink(missing_ok=True)
-    text = written(HEAD, lines)
+    text = folded("Every search that takes longer than a second", written(HEAD, lines))
     if slow:
         text += f"\n\nNot finished in time: {', '.join(slow)}."
     print(f"\n{text}")

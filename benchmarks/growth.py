@@ -42,6 +42,11 @@ if TYPE_CHECKING:  # what draws and writes is not loaded where memory is measure
 
 SHARE = 0.02
 SENSITIVE = next(j for j, column in enumerate(census.COLUMNS) if column.name == "job")
+GROWING = {
+    "rows": "With more and more rows",
+    "columns": "With more and more columns",
+    "distinct": "With more and more distinct tuples, a million records",
+}
 MODELS: dict[str, tuple[PrivacyModel, ...]] = {
     "k alone": (),
     "entropy 5-diversity": (EntropyDiversity(l=5),),
@@ -179,10 +184,11 @@ def main() -> None:
         print(f"{part}\n\n{written_table(found)}\n")
     if asked.page:
         from charts import save_panels
-        from page import DOCS, between
+        from page import DOCS, between, folded
 
         for part, found in parts.items():
-            between(DOCS / "performance_sensitive.md", f"growth.py, {part},", written_table(found))
+            text = folded(GROWING[part], written_table(found))
+            between(DOCS / "performance_sensitive.md", f"growth.py, {part},", text)
         save_panels(drawn(parts), DOCS / "growth.svg", "CPU seconds and memory by rows, columns and distinct tuples")
 
 
