@@ -117,6 +117,14 @@ def suppression_sentence(release: Release) -> str:
     )
 
 
+def loss_sentence(release: Release) -> str:
+    """Describe the loss that was minimized and what is known of its optimality."""
+    objective = release.policy.release.objective
+    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
+    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
+    return f"{loss}: {proof(release.recoding)}."
+
+
 def proof(recoding: Recoding) -> str:
     """Describe what is known about the optimality of a solution, never more than was proved for its kind."""
     if recoding.bound is not None and not recoding.proved:

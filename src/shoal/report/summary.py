@@ -182,7 +182,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
         fates(release, original, parts),
         examples(release, original, parts, originals=originals),
         tuple(
-            _worst_of(model.scores(judged_classes), model.least, table, judged_classes, texts)
+            _worst_of(model.scores(judged_classes), model.lowest_is_worst, table, judged_classes, texts)
             for model in policy.models
         ),
         nodes,
