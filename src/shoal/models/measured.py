@@ -58,16 +58,10 @@ class MeasuredLimit(BaseModel):
         if success.low > self.max + TOLERANCE:
             return Verdict(self.summary, "fails", self.figure, success.value, 0, 0)
         missing = missing or attacks.untold(self.question, self.max)
-<<<<<<< HEAD
-        if not missing and not found.most <= self.max + TOLERANCE:
-            known = f"the attack reaches between {found.least:.3g} and {found.most:.3g}, which includes the limit"
-            missing = "no attack was run" if math.isnan(found.value) else known
-        return Verdict(self.asked, "unknown" if missing else "holds", self.figure, found.value, 0, 0, missing)
-=======
         if not missing and not success.high <= self.max + TOLERANCE:
-            missing = "what the attacks could not determine is decisive" if attacks.risks else "no attack was run"
+            span = f"the attack reaches between {success.low:.3g} and {success.high:.3g}, which includes the limit"
+            missing = "no attack was run" if math.isnan(success.value) else span
         return Verdict(self.summary, "unknown" if missing else "holds", self.figure, success.value, 0, 0, missing)
->>>>>>> main
 
     @property
     def figure(self) -> str:
