@@ -181,6 +181,8 @@ def plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column to one of the few types."""
     try:
         chunks = [_plain_array(piece) for chunk in column.chunks for piece in small_slices(chunk)]
+    except MemoryError:  # Arrow's own is an ArrowException too
+        raise
     except (pa.ArrowException, ValueError, TypeError):
         raise DataError(
             f"column {name!r} of type {column.type} holds bytes that are not text, or values out of range",

@@ -92,6 +92,7 @@ def read_table_file(
         found = layout.layout_of(
             partial(_pieces, raw), path.name, separator=separator, encoding=encoding, header=header
         )
+        require_room_for_cells(path.name, found.records, len(found.names), len(raw))
         if not found.plain:
             spelled = bytearray()
             layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
@@ -188,7 +189,7 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
     try:
         source = pa.py_buffer(raw)
         file = pq.ParquetFile(pa.BufferReader(source))
-        require_room_for_cells(file.metadata, name)
+        require_room_for_cells(name, file.metadata.num_rows, file.metadata.num_columns)
         notes = parquet_notes(file.schema_arrow)
         numbers = numbered_columns(file) if numbered else []
         table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
@@ -210,12 +211,12 @@ def cells_of(metadata: Any) -> int:
     return int(metadata.num_rows) * int(metadata.num_columns)
 
 
-def require_room_for_cells(metadata: Any, name: str) -> None:
-    """Reject a file whose cells cannot be in memory all at once."""
+def require_room_for_cells(name: str, n_rows: int, n_columns: int, n_bytes: int = 0) -> None:
+    """Reject a file whose cells cannot be in memory all at once, beside the bytes of its text."""
     room = physical_memory()
-    if room is not None and cells_of(metadata) * CELL_BYTES > room:
+    if room is not None and n_rows * n_columns * CELL_BYTES + n_bytes > room:
         raise DataError(
-            f"{name} unpacks to {metadata.num_rows:,} rows with {metadata.num_columns} columns, too many for memory",
+            f"{name} unpacks to {n_rows:,} rows with {n_columns} columns, too many for memory",
             "read it in pieces, with DuckDB",
             option="--engine duckdb",
         )

@@ -57,6 +57,8 @@ def beside_of(source: Any) -> tuple[Beside, ...]:
         if suffix in office_files.STATISTICS:
             return tuple(_of_statistics(path))
         return tuple(_of_gzip(path)) if suffix == ".gz" else ()
+    except MemoryError:
+        raise
     except (OSError, zipfile.BadZipFile, zlib.error, pa.ArrowException):
         raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
 

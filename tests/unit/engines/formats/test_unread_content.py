@@ -44,6 +44,9 @@ def test_a_small_gzip_file_that_unpacks_to_more_than_memory(tmp_path: Path, monk
     monkeypatch.setattr(table_files, "physical_memory", lambda: 2**24)
     with pytest.raises(DataError, match="too much for memory"):
         table_files.read_table_file(path)
+    monkeypatch.setattr(table_files, "physical_memory", lambda: 2**26)  # enough for its text, but not for its cells
+    with pytest.raises(DataError, match="4,000,000 rows with 1 columns, too many for memory"):
+        table_files.read_table_file(path)
 
 
 def test_marks_and_checksums_of_spark_hold_nothing_else(tmp_path: Path) -> None:
