@@ -35,7 +35,7 @@ def always_priced():
 def begun(records, k, class_of, cells=("hierarchy", "hierarchy")):
     """A search that begins with the given classes."""
     codes = np.array(records, np.int32)
-    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), apart=True)[0]
+    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=k),), Terms(objective="loss", cells=cells))
     order = np.lexsort(codes.T[::-1])
     rows = np.repeat(np.arange(table.n_classes), table.counts)

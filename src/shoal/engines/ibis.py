@@ -39,7 +39,7 @@ from shoal.engines.run_length_rows import RunLengthRows, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, PolicyError, VerificationError
-from shoal.hierarchies.bounds import added, bound_columns, require_true, there
+from shoal.hierarchies.bounds import bound_columns, bound_names, present_bounds, require_true
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.tables.frequency import packed
@@ -78,7 +78,7 @@ class IbisEngine(IbisColumns):
 
         Columns that repeat ranges are checked and left out.
         """
-        bound_columns = there(self.columns, policy)
+        bound_columns = present_bounds(self.columns, policy)
         for column, names in bound_columns.items():
             require_true(self.groups([column, *names]).table, column, names, policy)
         bounds = [name for names in bound_columns.values() for name in names]
@@ -418,7 +418,7 @@ class IbisEngine(IbisColumns):
                 raise VerificationError(
                     "the columns of the written table differ from those of the release; nothing was released"
                 )
-            for column, bounds in added(policy).items():
+            for column, bounds in bound_names(policy).items():
                 require_true(self.groups([column, *bounds], table).table, column, bounds, policy)
             groups = self.groups(names, table)
             groups = Groups(typed(groups.table), groups.weight)
@@ -456,7 +456,7 @@ class IbisEngine(IbisColumns):
     def _is_sorted_file(self, target: str, policy: Policy) -> bool:
         """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
         files = self.backend.writes_files and not target.startswith(TABLE)
-        return files and policy.release.shuffle and not added(policy)
+        return files and policy.release.shuffle and not bound_names(policy)
 
     def _compared_columns(self, names: Sequence[str]) -> ir.Table | str:
         """Return a query for some columns, as compared values: in SQL if that is simple."""
@@ -471,7 +471,7 @@ class IbisEngine(IbisColumns):
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""
         rows = _query(rows)
-        bounds = added(policy)
+        bounds = bound_names(policy)
         if not bounds:
             return rows.expression
         table = rows.unordered

@@ -37,7 +37,7 @@ def judged_as_written(
     blind = replace(gaps, between=None, population=gaps.population or "the people of a population have no spellings")
     stored_verdicts = judge_release(table, alone, limits=(), gaps=blind).verdicts
     of_models = [
-        old if isinstance(model, PopulationModel) else _worse(old, new, is_minimum=model.least)
+        old if isinstance(model, PopulationModel) else _worse(old, new, is_minimum=model.lowest_is_worst)
         for model, old, new in zip(policy.models, verdicts.verdicts[:n_models], stored_verdicts, strict=True)
     ]
     changed = any(new is not old for new, old in zip(of_models, verdicts.verdicts, strict=False))

@@ -201,13 +201,13 @@ def _verdict(
         attacker_view = _with_most(attacker_view, gaps)
     passes = model.passes(attacker_view)
     scores = model.scores(attacker_view)
-    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
+    worst = float(scores.min() if model.lowest_is_worst else scores.max()) if len(scores) else np.nan
     failing = ~passes
     outcome: Outcome = "holds" if passes.all() else "fails"
     if missing and outcome == "holds" and not model.passes(_with_fewest(attacker_view, gaps)).all():
         outcome = "unknown"
     return Verdict(
-        model.asked,
+        model.summary,
         outcome,
         model.figure,
         worst,
@@ -230,11 +230,11 @@ def _told_without_the_rest(model: PrivacyModel, attacker_view: FrequencyTable, g
         and missing == gaps.whole
         and attacker_view.n_classes
     ):
-        n = int(attacker_view.counts.sum() if attacker_view.own is None else attacker_view.own.sum())
+        n = int(attacker_view.counts.sum() if attacker_view.own_counts is None else attacker_view.own_counts.sum())
         moved = gaps.dropped / (n + gaps.dropped)
         t = float(model.scores(attacker_view).max())
         outcome = "fails" if t - moved > model.t + TOLERANCE else "holds" if t + moved <= model.t else "unknown"
-    return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
+    return Verdict(model.summary, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
 
 
 def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:

@@ -92,7 +92,7 @@ def _with_the_rest(problem: Problem, space: Space, class_of: ClassOf, n_classes:
         of_rows = class_of[space.tuple_of_row]
         classes = class_table(table, np.arange(table.n_classes), table.counts, of_rows, n_classes)
         n_joined = 1
-        while not passing(problem, classes.taken(np.array([len(classes.counts) - 1]))).all():
+        while not passing(problem, classes.selected(np.array([len(classes.counts) - 1]))).all():
             if n_joined == n_classes:
                 return None
             n_joined = min(n_classes, 2 * n_joined)
