@@ -333,21 +333,11 @@ class Space:
             if within.out_of_time:
                 return near, away
             meet_along(boxes, order, n // 2, near, away)
-        self._meet(boxes, near.copy(), np.zeros(m), near, away, within)
+        self._meet(boxes, near.copy(), near, away, within)
         return near, away
 
-    def companions(self, boxes: Boxes, known: NDArray[np.int32], prices: Floats) -> NDArray[np.int32]:
-        """Return as many tuples for each as it knows, among these and their own: cheap to be with, and of high price.
-
-        Tuples near each other are often alike in all that costs little. One that pays for a class is worth more
-        to its companions than another one that is as near.
-        """
-        near, away = np.full_like(known, -1), np.full(known.shape, np.inf)
-        self._meet(boxes, known, prices, near, away, self.problem)
-        return near
-
     def _meet(
-        self, boxes: Boxes, known: NDArray[np.int32], prices: Floats, near: NDArray[np.int32], away: Floats,
+        self, boxes: Boxes, known: NDArray[np.int32], near: NDArray[np.int32], away: Floats,
         within: Problem,
     ) -> None:  # fmt: skip
         """Let all tuples meet the known neighbours of their neighbours, as long as there is time."""
@@ -356,7 +346,7 @@ class Space:
 
         def meet(piece: tuple[int, int]) -> None:
             if not within.out_of_time:
-                meet_friends(boxes, known, prices, near, away, *piece)
+                meet_friends(boxes, known, near, away, *piece)
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(meet, pairwise(pieces)))

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import Intervals
@@ -164,20 +162,15 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
 
 @pytest.mark.parametrize("k", [3, 40])  # of 40 no two classes are taken apart at once
 @pytest.mark.parametrize("hot", [0.0, 0.5])
-@pytest.mark.parametrize("priced", [False, True])
-def test_steps_keep_the_books(monkeypatch, hot, k, priced):
+def test_steps_keep_the_books(hot, k):
     problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
     start = first_cover(problem, space, sizes_decide=True)
     search = local._LocalSearch(problem, space, start)
     search._split(1)
-    if priced:
-        monkeypatch.setattr(local, "EXPLAINED", 0)
-        search._price()
-        assert search.prices.any()
     atoms, classes = search.atoms, search.classes
     temperatures = (hot, hot / 2)
-    run = Run(k, problem.limit, 0, 3_000, *temperatures, n_ruined=3, verify=False, priced=priced, wishes=0.5)
+    run = Run(k, problem.limit, 0, 3_000, *temperatures, n_ruined=3, verify=False, wishes=0.5)
     improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -208,7 +201,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
-    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, priced=False, wishes=0.5)
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
     for seed in range(20):
         improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
@@ -222,9 +215,7 @@ def test_what_is_undone_is_as_it_was():
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    run = Run(
-        3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, priced=False, wishes=0.5
-    )
+    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, wishes=0.5)
     _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
@@ -345,37 +336,6 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
     assert not begun
     local.best_start(problem, space, first, took=0.001)
     assert begun
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
-@settings(max_examples=20)
-def test_companions_are_near_for_what_they_pay_among_those_known_and_their_own(seed, n, priced):
-    problem = problem_of(60)
-    space = Space(problem)
-    boxes = space.boxes(space.weights(None))
-    rng = np.random.default_rng(seed)
-    m = len(space.codes)
-    prices = rng.random(m) if priced else np.zeros(m)
-    known = np.array([rng.permutation(np.delete(np.arange(m), u))[:n] for u in range(m)], np.int32)
-    found = space.companions(boxes, known, prices)
-    for u in range(m):
-        met = {*known[u].tolist(), *known[known[u]].ravel().tolist()} - {u}
-        away = {v: local_kernels.wider(boxes, boxes.codes, u, v, np.inf) - prices[v] for v in met}
-        assert len(set(found[u].tolist())) == n
-        assert set(found[u].tolist()) <= met
-        got = [away[v] for v in found[u].tolist()]
-        assert got == pytest.approx(sorted(away.values())[:n])
-
-
-def test_a_tuple_that_pays_is_preferred_to_one_that_is_as_near():
-    problem = problem_of(60)
-    space = Space(problem)
-    boxes = space.boxes(space.weights(None))
-    m = len(space.codes)
-    known = np.array([np.delete(np.arange(m), u) for u in range(m)], np.int32)
-    prices = np.zeros(m)
-    prices[7] = 100.0
-    assert all(space.companions(boxes, known, prices)[u, 0] == 7 for u in range(m) if u != 7)
 
 
 def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
