@@ -39,7 +39,8 @@ from shoal.tables.frequency import Floats
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
 MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
-ROUNDS = 2  # a benchmark takes more: the bound gains little, and a run waits for it
+ROUNDS = 8  # a benchmark takes more, which gains little
+LOOKS = 20_000  # at each tuple, after which no further round begins
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
 STEADY = 1e-4  # if the sum of all prices changed by no more than this share
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
@@ -56,7 +57,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
     tuples = PricedTuples.of(space, space.loss.slopes, partition)
-    found = list(least_costs(problem, tuples, ROUNDS))
+    found = list(least_costs(problem, tuples, ROUNDS, LOOKS * len(tuples.ladder.counts)))
     if not found:
         return None, ""
     total = max(found)
@@ -144,9 +145,7 @@ def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
 # --- prices ------------------------------------------------------------------------------------------------------
 
 
-def least_costs(
-    problem: Problem, tuples: PricedTuples, n_rounds: int
-) -> Iterator[float]:  # fmt: skip
+def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int, work: float = math.inf) -> Iterator[float]:
     """Yield ever higher bounds on the cost of all records, as long as there is time."""
     ground = tuples.ground * problem.n_records
     if not len(tuples.ladder.sizes):
@@ -158,16 +157,16 @@ def least_costs(
         return
     best = _proved(tuples.ladder.counts, prices)
     yield ground + best
-    for prices in fair_prices(problem, tuples, n_rounds):
+    for prices in fair_prices(problem, tuples, n_rounds, work):
         if (proved := _proved(tuples.ladder.counts, prices)) > best:
             best = proved
             yield ground + best
 
 
-def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int | None = None) -> Iterator[Floats]:
+def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: float) -> Iterator[Floats]:
     """Yield prices of the tuples that no class overpays, one round after the other, as long as there is time.
 
-    With ``work``, the rounds end after about so many tuples have been looked at.
+    No round begins after ``work`` tuples have been looked at.
     """
     ladder = tuples.ladder
     counts = ladder.counts
@@ -183,7 +182,7 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int
         if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
             return
         yield lowered
-        if work is not None and looking.work[0] > work:
+        if looking.work[0] > work:
             return
         before = float((counts * prices).sum())
         pool.add(room)
