@@ -350,27 +350,3 @@ class Space:
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(meet, pairwise(pieces)))
-
-
-class NodeKeys:
-    """The tuples at any node of the lattice, one word each."""
-
-    def __init__(self, space: Space) -> None:
-        self._labels = [column.nodes[:, space.codes[:, j]] for j, column in enumerate(space.columns)]
-        bits = [int(labels.max(initial=0)).bit_length() for labels in self._labels]
-        self._shifted: list[NDArray[np.uint64]] | None = None
-        if sum(bits) <= 64:
-            starts = (np.cumsum(bits) - bits).astype(np.uint64)
-            self._shifted = [
-                labels.astype(np.uint64) << start for labels, start in zip(self._labels, starts, strict=True)
-            ]
-
-    def at(self, node: Sequence[int], tuples: Ints | None = None) -> NDArray[np.uint64]:
-        """Return the words of all tuples, or of some; equal exactly if all labels are."""
-        if self._shifted is None:
-            labels = [of[level] for of, level in zip(self._labels, node, strict=True)]
-            return packed(np.column_stack([of if tuples is None else of[tuples] for of in labels]))
-        keys = np.zeros(self._labels[0].shape[1] if tuples is None else len(tuples), np.uint64)
-        for shifted, level in zip(self._shifted, node, strict=True):
-            keys |= shifted[level] if tuples is None else shifted[level][tuples]
-        return keys

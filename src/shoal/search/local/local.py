@@ -1,16 +1,15 @@
 """Local: recode every class separately; dissolve and rebuild neighbourhoods of classes while that reduces the loss.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, a cover, the optimum of the
-       lattice and clusters. Optimality is not proved, but a lower bound on the loss is reported.
+Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, the optimum of the lattice and
+       clusters. Optimality is not proved, but a lower bound on the loss is reported.
 Costs  a dozen steps per record, each linear in k and in the number of neighbours examined.
 
-The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
-step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
-that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
-less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
-that lose a record to it (``wishes.py``).
+A step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the
+class that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever
+costs less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is
+accepted now and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and
+dissolve those that lose a record to it (``wishes.py``).
 Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged
 first; in between, classes change by one record or are divided such that all keep passing (``trades.py``), or,
 where that cannot be told within a step, records with the same sensitive values change places, which changes no verdict.

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shoal.errors import OutOfTimeError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import Intervals
 from shoal.models.closeness import TCloseness
@@ -15,10 +16,10 @@ from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import Partition, passing, released
+from shoal.search.full_domain.optimal import optimal
 from shoal.search.local import boxes as local_boxes
 from shoal.search.local import kernels as local_kernels
 from shoal.search.local.boxes import Space
-from shoal.search.local.node_cover import first_cover
 from shoal.search.local.scratch import Run
 from shoal.search.local.steps import improve
 from shoal.search.losses.cells import loss_of, prices
@@ -165,7 +166,7 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
 def test_steps_keep_the_books(hot, k):
     problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
-    start = first_cover(problem, space, sizes_decide=True)
+    start = local.first_answer(problem).partition
     search = local._LocalSearch(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
@@ -198,7 +199,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     codes = np.concatenate([np.repeat(codes[:12], 9, axis=0), codes])
     problem = Problem(count_records(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
     space = Space(problem)
-    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, local.first_answer(problem).partition)
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
     run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
@@ -211,7 +212,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
 def test_what_is_undone_is_as_it_was():
     problem = problem_of(200)
     space = Space(problem)
-    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, local.first_answer(problem).partition)
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
@@ -232,8 +233,7 @@ def test_what_is_undone_is_as_it_was():
 def test_it_loses_less_than_what_it_starts_from(objective):
     problem = problem_of(400, 4, objective=objective)
     answer = SEARCHES["local"](problem)
-    covered = first_cover(problem, Space(problem), sizes_decide=True)
-    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.Solution.of(problem, covered).loss]
+    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.first_answer(problem).loss]
     found = loss(problem, answer)
     assert found <= min(starts) if objective == "discernibility" else found < min(starts)
     assert not answer.proved
@@ -331,7 +331,12 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
     problem = problem_of(300, time_budget=60)
     first, space = local.first_answer(problem), Space(problem)
     begun = []
-    monkeypatch.setattr("shoal.search.local.start.first_cover", lambda *_, **__: begun.append("a cover"))
+
+    def noted(problem):
+        begun.append("the lattice")
+        return optimal(problem)
+
+    monkeypatch.setattr("shoal.search.local.start.optimal", noted)
     assert local.best_start(problem, space, first, took=600) is first
     assert not begun
     local.best_start(problem, space, first, took=0.001)
@@ -367,15 +372,15 @@ def test_however_little_time_there_is_mondrian_by_gain_is_finished():
 
 @pytest.mark.usefixtures("ticking")
 def test_a_start_that_takes_long_leaves_time_for_the_steps(monkeypatch):
-    """The cover looks at the clock at every node; it may use up a third of the time, and no more."""
+    """A start that looks at the clock all the time may use up a third of it, and no more."""
     looks = []
 
-    def covers_for_ever(problem, space, *, sizes_decide):
+    def looks_for_ever(problem, **_):
         while not problem.out_of_time:
             looks.append(problem.seconds_left)
-        return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
+        raise OutOfTimeError("late", "")
 
-    monkeypatch.setattr("shoal.search.local.start.first_cover", covers_for_ever)
+    monkeypatch.setattr("shoal.search.local.start.mondrian_relaxed", looks_for_ever)
     problem = problem_of(400, 4, time_budget=60)
     answer = SEARCHES["local"](problem)
     assert looks
@@ -420,21 +425,6 @@ def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatc
     monkeypatch.setattr("shoal.search.local.start.optimal", refuse)
     monkeypatch.setattr("shoal.search.local.start.WORK", 5)
     SEARCHES["local"](problem_of(100))
-
-
-def test_a_lattice_too_large_is_not_covered(monkeypatch):
-    problem = problem_of(100)
-    monkeypatch.setattr("shoal.search.local.node_cover.MOST_NODES", 5)
-    assert first_cover(problem, Space(problem), sizes_decide=True) is None
-    assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
-
-
-def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
-    problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
-    monkeypatch.setattr("shoal.search.local.node_cover.MOST_JUDGED", 7)
-    partition = first_cover(problem, Space(problem), sizes_decide=False)
-    assert passing(problem, partition.classes(problem.table)).all()
-    assert partition.n_classes > 1
 
 
 def test_ranges_of_many_values_are_priced_in_runs_of_adjacent_ones(monkeypatch):
