@@ -208,7 +208,7 @@ def main() -> None:
         data = census(arguments.data, Path(name))
         engine = LocalEngine.of(data.table)
         adult = engine.count(Policy.parse(data.policy(5, 0.0)), apart=True).table
-        SEARCHES["local"](plain(adult.taken(range(300)), 5)())  # compiles
+        SEARCHES["local"](plain(adult.selected(range(300)), 5)())  # compiles
         found: dict[str, Any] = {"name": data.name, "records": adult.n_records}
         if not arguments.models:
             found["adult"] = {k: sides(adult, k) for k in KS}

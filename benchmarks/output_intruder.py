@@ -125,7 +125,7 @@ class Intruder:
             for row in found.table.to_pylist()
             if row["suppressed"]
             and row[name] != "Total"
-            and all(row[other] == total.get(other, "Total") for other in found.asked.names if other != name)
+            and all(row[other] == total.get(other, "Total") for other in found.request.names if other != name)
             and condition.get(name, row[name]) == row[name]
         ]
         return frozenset().union(*groups)

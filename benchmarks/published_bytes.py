@@ -258,6 +258,17 @@ def parquet_nan_among_nulls(folder: Path, draw: Draw) -> Made:
 
 
 @variant
+def parquet_kinds_of_nan(folder: Path, draw: Draw) -> Made:
+    """R marks a missing number by a NaN of its own."""
+    table = people(draw, ages=[0, 31])
+    kind, nan = draw.choice([(np.uint64, 0x7FF8000000000000), (np.uint32, 0x7FC00000)])
+    ages = np.array([nan if age == 0 else 0 for age in table["age"]], kind)
+    ages[table["age"].index(0)] += 1954 - 1800
+    numbers = ages.view(np.float64 if kind is np.uint64 else np.float32)
+    return of_parquet(parquet_of(folder, table | {"age": pa.array(numbers, from_pandas=False)}))
+
+
+@variant
 def parquet_negative_zero(folder: Path, draw: Draw) -> Made:
     table = people(draw, ages=[0.0, 31.0])
     table["age"][table["age"].index(0.0)] = -0.0

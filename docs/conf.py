@@ -116,19 +116,22 @@ def on_site(app: Sphinx, name: str, source: list[str]) -> None:
     text = SCHEMA.sub(r'<a href="schemas/\2">\1</a>', text)
     if name == "index":
         text += "".join(map(_toctree, NAVIGATION, NAVIGATION.values()))
-    source[0] = reference.STEP.sub(lambda step: computed(name, step[1], step[2]), text)
+    namespace = reference.namespace_of(name)
+    source[0] = reference.STEP.sub(lambda step: computed(name, step[1], step[2], namespace), text)
 
 
 def _toctree(caption: str, pages: list[str]) -> str:
     return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
 
 
-def computed(name: str, code: str, shown: str) -> str:
-    """The code and what it prints; if that is not what the page shows, there is no site."""
-    said = reference.printed(code)
-    if said != shown:
-        raise SphinxError(f"{name}.md shows\n{shown}where its code prints\n{said}; run python docs/reference.py")
-    return reference.step(code, said)
+def computed(name: str, code: str, shown_output: str, namespace: dict[str, Any] | None = None) -> str:
+    """The code and its output; the build fails if the page shows another output."""
+    output = reference.printed(code, namespace)
+    if output != shown_output:
+        raise SphinxError(
+            f"{name}.md shows\n{shown_output}where its code prints\n{output}; run python docs/reference.py --steps"
+        )
+    return reference.step(code, output)
 
 
 def with_classes(app: Sphinx, doctree: nodes.document) -> None:

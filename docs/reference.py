@@ -53,13 +53,23 @@ def written(page: str) -> str:
     return MARKED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", page)
 
 
-@functools.cache  # the build of the site asks twice
-def printed(code: str) -> str:
-    """The output of a piece of code."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(code, "page", "exec"), {"__name__": "page"})
-    return output.getvalue()
+def printed(code: str, namespace: dict[str, Any] | None = None) -> str:
+    """The output of a piece of code; in a namespace, which it changes, only once: the build of the site asks twice."""
+    if code not in _OUTPUTS:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(code, "page", "exec"), {"__name__": "page"} if namespace is None else namespace)
+        _OUTPUTS[code] = output.getvalue()
+    return _OUTPUTS[code]
+
+
+_OUTPUTS: dict[str, str] = {}
+CONTINUED = frozenset({"tutorial"})  # pages whose pieces of code continue each other, as in a notebook
+
+
+def namespace_of(page: str) -> dict[str, Any] | None:
+    """A namespace for all pieces of code of a page, if they continue each other."""
+    return {"__name__": "page"} if page in CONTINUED else None
 
 
 def step(code: str, output: str) -> str:
@@ -357,7 +367,7 @@ def _distances() -> str:
 def _presets() -> str:
     def requirements(name: str) -> str:
         models, limits = PRESETS[name].models, PRESETS[name].limits
-        return "; ".join([*(model.asked for model in models), *(limit.asked for limit in limits)]) or "no model"
+        return "; ".join([*(model.summary for model in models), *(limit.summary for limit in limits)]) or "no model"
 
     rows = ((f"`{name}`", requirements(name), preset.note, preset.citation) for name, preset in PRESETS.items())
     return _folded("Every preset", _table(("`preset`", "requires", "how it is read", "written in"), rows))
@@ -607,5 +617,6 @@ if __name__ == "__main__":
         (HERE / name).write_text(text, encoding="utf-8")
     for page in HERE.glob("*.md") if "--steps" in sys.argv else ():
         text = page.read_text(encoding="utf-8")
-        if (computed := STEP.sub(lambda block: step(block[1], printed(block[1])), text)) != text:
+        printed_in = functools.partial(printed, namespace=namespace_of(page.stem))
+        if (computed := STEP.sub(lambda block: step(block[1], printed_in(block[1])), text)) != text:  # noqa: B023
             page.write_text(computed, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
-PATIENCE = 600_000  # milliseconds: longer than any machine takes, so that only what never comes fails
+PATIENCE = 600.0  # seconds: longer than any job takes, on any machine
+MISSING = 60_000  # milliseconds after which an element of a page that has arrived is missing
 
 # Elements whose own words are cut off or stick out of the page, scrolling tables aside.
 CLIPPED = """() => {
@@ -54,7 +56,7 @@ def browser() -> Iterator[Browser]:
             pytest.fail("no Chromium on this machine: the reports were not opened")
         pytest.skip("no Chromium: install it (apt-get install chromium) to open the reports in a browser")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE)
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=MISSING)
         yield found
         found.close()
 
@@ -62,7 +64,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, path: Path, width: int, scheme: Any) -> tuple[Any, list[str]]:
     """The page, and whatever it said, asked for or popped up."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(MISSING)
     page = context.new_page()
     events: list[str] = []
     page.on("console", lambda message: events.append(f"console: {message.text}"))
@@ -96,7 +98,7 @@ class Tab:
 
     def __init__(self, browser: Browser, served: Served, **given: Any) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **given)
-        self.context.set_default_timeout(PATIENCE)
+        self.context.set_default_timeout(MISSING)
         self.page = self.context.new_page()
         self.events: list[str] = []
         self.asked: list[str] = []
@@ -109,13 +111,45 @@ class Tab:
         self.page.wait_for_selector("nav .steps")
         self.page.wait_for_load_state("load")  # with its style sheet
 
+    def open(self, name: str) -> None:
+        """Open a table from the list, whose first line has the names of its columns."""
+        self.page.get_by_label("First line of a text file").first.select_option("names")
+        self.press(name)
+
     def press(self, name: str) -> None:
+        """Press a button and wait for the page that it leads to, behind any job."""
+        self.start(name)
+        self.finish()
+
+    def start(self, name: str) -> None:
+        """Press a button and wait for the next page, which may show the progress of a job."""
         with self.page.expect_navigation():
             self.click(name)
+
+    def finish(self) -> None:
+        """Wait for the end of the job whose progress is shown, and require that it did not fail."""
+        end = time.monotonic() + PATIENCE
+        while self.page.locator("#job").count():
+            assert time.monotonic() < end, self.page.url
+            self.page.wait_for_timeout(100)
+        self.page.wait_for_load_state("load")
+        problem = self.page.locator(".problem[role=alert]")
+        assert not problem.count(), problem.inner_text()
 
     def click(self, name: str) -> None:
         """Press a button without waiting for the page that it leads to."""
         self.page.get_by_role("button", name=name, exact=True).first.click()
+
+    def choose_algorithm(self, name: str) -> None:
+        """Choose the search on the screen of the run."""
+        self.page.get_by_text("Expert options").click()
+        self.page.locator("select[name=algorithm]").select_option(name)
+        self.press("Save the options")
+
+    def unfold(self, heading: str) -> None:
+        """Open a section that is folded in."""
+        section = self.page.locator("details", has=self.page.get_by_role("heading", name=heading))
+        section.evaluate("(section) => { section.open = true; }")
 
     def follow(self, name: str) -> None:
         with self.page.expect_navigation():
@@ -127,6 +161,7 @@ class Tab:
         self.page.wait_for_url(lambda url: url.partition("#")[0] != old, wait_until="commit")
 
     def heading(self, text: str) -> None:
+        """Wait for the page with this heading."""
         self.page.get_by_role("heading", name=text, level=1, exact=True).wait_for()
 
     def require_calm(self) -> None:

@@ -132,7 +132,6 @@ class Case:
 # --- models: is this set of records a class that may be released? ----------------------------------------------
 
 ABSORBING = {"k-anonymity", "p-sensitive", "distinct-l-diversity"}
-VARIED = {"distinct-l-diversity", "p-sensitive", "entropy-l-diversity", "recursive-l-diversity"}
 
 
 def passes(case: Case, model: Asked, records: Sequence[int]) -> bool:
@@ -145,13 +144,30 @@ def passes(case: Case, model: Asked, records: Sequence[int]) -> bool:
     return all(_accepts(model, column, records) for column in case.covered(model))
 
 
+VARIETY = {"distinct-l-diversity", "p-sensitive", "entropy-l-diversity", "recursive-l-diversity"}
+
+
+def ranked_counts(column: Sensitive, records: Iterable[int], model: str) -> list[int]:
+    """How often each value occurs, the most frequent first; a missing one adds nothing to the variety of values."""
+    values = (column.values[i] for i in records)
+    counts = Counter(value for value in values if value is not None or model not in VARIETY)
+    return sorted(counts.values(), reverse=True)
+
+
 def _accepts(model: Asked, column: Sensitive, records: Sequence[int]) -> bool:
-    ranked = sorted(Counter(column.values[i] for i in records).values(), reverse=True)
-    if model["model"] in VARIED:
-        return _is_varied(
-            model, sorted(Counter(column.values[i] for i in records if column.values[i] is not None).values())
-        )
+    ranked = ranked_counts(column, records, model["model"])
     match model["model"]:
+        case "distinct-l-diversity":
+            return len(ranked) >= model["l"]
+        case "p-sensitive":
+            return len(ranked) >= model["p"]
+        case "entropy-l-diversity":
+            # −Σ (r/n) ln (r/n) ≥ ln ℓ  ⇔  n^n ≥ ℓ^n Π r^r
+            ranked = ranked or [1]  # without values, no more varied than one value
+            n = sum(ranked)
+            return n**n >= exact(model["l"]) ** n * math.prod(r**r for r in ranked)
+        case "recursive-l-diversity":
+            return max(ranked, default=0) < exact(model["c"]) * sum(ranked[model["l"] - 1 :])
         case "alpha-k-anonymity":
             return Fraction(ranked[0], sum(ranked)) <= exact(model["alpha"])
     p, q = column.shares(records), column.shares(range(len(column.values)))
@@ -169,20 +185,6 @@ def _accepts(model: Asked, column: Sensitive, records: Sequence[int]) -> bool:
                 return False
             return all(abs(math.log(a / b)) < model["delta"] for a, b in zip(p, q, strict=True) if a)
     raise ValueError(model["model"])
-
-
-def _is_varied(model: Asked, counts: Sequence[int]) -> bool:
-    """Whether values that occur so often are varied enough; missing ones say nothing, and are not counted."""
-    ranked, n = sorted(counts, reverse=True), sum(counts)
-    match model["model"]:
-        case "distinct-l-diversity":
-            return len(ranked) >= model["l"]
-        case "p-sensitive":
-            return len(ranked) >= model["p"]
-        case "entropy-l-diversity":
-            # −Σ (r/n) ln (r/n) ≥ ln ℓ  ⇔  n^n ≥ ℓ^n Π r^r; without values, the entropy is 0
-            return n**n >= exact(model["l"]) ** max(1, n) * math.prod(r**r for r in ranked)
-    return sum(ranked[:1]) < exact(model["c"]) * sum(ranked[model["l"] - 1 :])
 
 
 ROUNDING = 1e-12  # of logarithms, which no fraction equals

@@ -3,6 +3,7 @@
 import json
 import secrets
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from shoal.engines import connect
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
 from shoal.inspection.inspect import inspect
+from shoal.inspection.sensitive import SensitiveColumn, sensitive_column
 
 TASK = TASKS["k and distinct values"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
@@ -164,6 +166,16 @@ def tables() -> dict[str, pa.Table]:
             }
         ),
     }
+
+
+@pytest.fixture(autouse=True)
+def _unrounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in a database are not rounded: what is compared with them must not be either."""
+
+    def unrounded(column: Any, *, in_memory: bool) -> SensitiveColumn:
+        return sensitive_column(column, in_memory=False)
+
+    monkeypatch.setattr("shoal.inspection.inspect.sensitive_column", unrounded)
 
 
 def seen_alike(bench: Bench, table: pa.Table) -> None:

@@ -30,9 +30,9 @@ k = 2
 """
 
 
-def reading(path: Path, engine: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def reading(path: Path, engine: str, header: bool | None = None) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The rows of a file in an order of their own, and what is noted."""
-    rows = opened(str(path), engine=engine)
+    rows = opened(str(path), engine=engine, header=header)
     table = rows.table if isinstance(rows, LocalEngine) else rows.backend.fetch(rows.expression)
     return sorted(table.to_pylist(), key=repr), rows.notes
 
@@ -138,7 +138,7 @@ def test_encodings_and_the_index_are_told_in_the_release(tmp_path: Path, engine:
     assert any("was read as UTF-16" in finding.fact for finding in release.findings)
     assert any("'Unnamed: 0'" in finding.fact for finding in release.findings)
     release.save(tmp_path / "safe.csv")
-    assert (tmp_path / "safe.csv").read_text(encoding="utf-8").splitlines()[0] == "zip,disease"
+    assert (tmp_path / "safe.csv").read_text(encoding="utf-16").splitlines()[0] == "zip,disease"
 
 
 def test_a_copy_that_duckdb_reads_is_nobody_elses(tmp_path: Path) -> None:
@@ -212,6 +212,6 @@ def test_the_second_count_reads_the_same_records(tmp_path: Path) -> None:
         path = tmp_path / f"{rows.num_columns}.csv"
         table_files.write_table_file(rows, path, verify=lambda _: None)
         found = duckdb.sql(f"FROM {sql_files.sql_source(path, None, rows.column_names)}").to_arrow_table()
-        assert table_files.read_table_file(path, separator=",").table.to_pylist() == rows.to_pylist()
-        assert reading(path, "duckdb")[0] == sorted(rows.to_pylist(), key=repr)
+        assert table_files.read_table_file(path, separator=",", header=True).table.to_pylist() == rows.to_pylist()
+        assert reading(path, "duckdb", header=True)[0] == sorted(rows.to_pylist(), key=repr)
         assert len(found) == len(rows)

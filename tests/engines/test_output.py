@@ -47,10 +47,10 @@ def test_the_table_is_that_of_the_rows_in_memory(bench: Bench, asked: str, tmp_p
     ledger = tmp_path / "ledger.json"
     found, expected = shoal.check_output(bench.load(visits()), ledger=ledger, **ASKED[asked]), in_memory(asked)
     assert found.outcome == expected.outcome
-    ours, theirs = ({(cell.labels, cell.kept): cell for cell in each.cells} for each in (found, expected))
+    ours, theirs = ({(cell.labels, cell.kept_columns): cell for cell in each.cells} for each in (found, expected))
     assert ours.keys() == theirs.keys()
     for key, cell in ours.items():
-        assert (cell.hidden, set(cell.why)) == (theirs[key].hidden, set(theirs[key].why))
+        assert (cell.hidden, set(cell.failed_rules)) == (theirs[key].hidden, set(theirs[key].failed_rules))
         assert cell.figures == pytest.approx(theirs[key].figures)
         for name, ends in cell.ranges.items():
             assert ends == pytest.approx(theirs[key].ranges[name], rel=1e-6)
@@ -66,8 +66,8 @@ def test_a_regression_is_that_of_the_rows_in_memory(bench: Bench, tmp_path: Path
     found, expected = (
         shoal.check_regression(rows, ledger=ledger, **asked) for rows in (bench.load(visits()), visits())
     )
-    assert [(model.labels, model.hidden, model.why) for model in found.models] == [
-        (model.labels, model.hidden, model.why) for model in expected.models
+    assert [(model.labels, model.hidden, model.failed_rules) for model in found.models] == [
+        (model.labels, model.hidden, model.failed_rules) for model in expected.models
     ]
     for ours, theirs in zip(found.models, expected.models, strict=True):
         assert ours.fit.figures() == pytest.approx(theirs.fit.figures(), nan_ok=True)

@@ -177,7 +177,7 @@ def test_the_bound_is_below_every_partition(objective, numbers):
 def test_the_bound_knows_that_a_set_of_a_leaf_like_the_top_costs_nothing():
     # As a label the leaf `*` is the top; as a set it is one value of two.
     told = Hierarchy.from_paths("a", [("*", "*"), ("x", "*")])
-    table = count_records(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
+    table = count_records(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), separately=True)[0]
     for objective in ("loss", "arx-loss", "precision", "height"):
         problem = Problem(table, (KAnonymity(k=2),), Terms(objective=objective, cells=("tight-set",)))
         answer = SEARCHES["local"](problem)

@@ -132,7 +132,7 @@ def test_no_hidden_sum_of_random_tables_comes_closer_than_asked(seed: int) -> No
             assert low == pytest.approx(high)
         else:
             assert cell.ranges["sum"] == pytest.approx((low, high), rel=1e-5, abs=1e-4)
-            if cell.why:
+            if cell.failed_rules:
                 assert high >= truth * 1.1 * (1 - 1e-6)
                 assert low <= truth * 0.9 * (1 + 1e-6)
 
@@ -146,7 +146,7 @@ def test_one_unsafe_cell_inside_a_table_takes_the_corners_of_a_rectangle() -> No
     found = shoal.check_output(rows, by=["row", "column"], min_count=9)
     hidden = {cell.labels for cell in found.cells if cell.hidden}
     assert found.proved
-    assert [cell.labels for cell in found.cells if cell.why] == [("2", "A")]
+    assert [cell.labels for cell in found.cells if cell.failed_rules] == [("2", "A")]
     assert len(hidden) == 4
     lines = {key[0] for key in hidden}, {key[1] for key in hidden}
     assert hidden == {(row, column) for row in lines[0] for column in lines[1]}

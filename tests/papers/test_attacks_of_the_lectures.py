@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.demo.lecture import nine_people
+from lectures import nine_people
 
 ORIGINAL = nine_people()
 COLUMNS = tuple(ORIGINAL.column_names)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import shoal
-from shoal.demo.lecture import nine_people
+from lectures import nine_people
 from shoal.engines.local import LocalEngine
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.incognito import satisfying as listed_by_incognito

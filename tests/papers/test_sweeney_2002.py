@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.demo.lecture import twelve_patients
+from lectures import twelve_patients
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError
 from shoal.search import Problem

@@ -31,7 +31,7 @@ RECORDS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=4, 
 def begun(records, k, chance, cells="hierarchy", limit=0):
     """A search that begins with classes drawn at random, some of them large; a few records may be suppressed."""
     codes = np.array(records, np.int32)
-    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), apart=True)[0]
+    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=k),), Terms(objective="loss", cells=(cells, "hierarchy"), limit=limit))
     rows = np.repeat(np.arange(table.n_classes), table.counts)
     n_classes = chance.randint(1, len(rows) // k)

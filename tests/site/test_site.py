@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from sphinx.errors import SphinxError
 
-from browsing import AXE, PATIENCE, browser  # noqa: F401  (a fixture)
+from browsing import AXE, MISSING, browser  # noqa: F401  (a fixture)
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tab(browser: Browser) -> Iterator[tuple[Page, list[str]]]:  # noqa: F811
     """A page, and whatever it says or asks of the network."""
     page = browser.new_context().new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(MISSING)
     events: list[str] = []
     page.on("console", lambda message: events.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: events.append(f"error: {error}"))

@@ -58,7 +58,7 @@ class _Planted(PrivacyModel):
     k: int = Field(ge=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "planted"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
         return table.counts.astype(float)
@@ -67,7 +67,7 @@ class _Planted(PrivacyModel):
         return table.counts >= self.k
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         return "planted"
 
 
@@ -94,7 +94,7 @@ class LargestShareAbsorbing(SensitiveModel):
     share: float = Field(gt=0, le=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "planted"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
         sizes = np.add.reduceat(histogram.counts, histogram.starts[:-1])
@@ -104,7 +104,7 @@ class LargestShareAbsorbing(SensitiveModel):
         return np.asarray(self.score(histogram) <= self.share + 1e-12)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         return "planted"
 
 
@@ -113,7 +113,7 @@ class LargestShareKeepsTooLittle(LargestShareAbsorbing):
 
     merging: ClassVar[Merging] = "convex"
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         return np.add.reduceat(histogram.counts, histogram.starts[:-1])[rows] * self.share / 2
 
 
@@ -169,7 +169,7 @@ WRONG_MODELS = {
     AtMostAsManyAbsorbing: "absorbing",
     OddConvex: "convex",
     LargestShareAbsorbing: "absorbing",
-    LargestShareKeepsTooLittle: "most_kept",
+    LargestShareKeepsTooLittle: "max_passing",
     FirstClass: "order of the classes",
     AgainstTheMean: "other classes|absorbing",
     NeverEnforced: "table",

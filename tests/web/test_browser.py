@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from browsing import PATIENCE, Tab, browser  # noqa: F401  (a fixture)
+from browsing import Tab, browser  # noqa: F401  (a fixture)
 from serving import NASTY, Served, served
 
 WIDE = 300
@@ -41,25 +41,25 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     """Open, choose roles, edit a hierarchy, promise, run, take another node, publish."""
     page = tab.page
     tab.require_readable(looks)
-    tab.press("people.csv")
+    tab.open("people.csv")
     tab.heading("people.csv")
     tab.follow("Show the first rows")
     tab.require_readable(looks)
     tab.follow("Continue to the columns")
-    tab.heading("What each column is")
+    tab.heading("Roles of the columns")
     # By mouse, and by keyboard: arrows move within the roles of a column.
     page.get_by_role("group", name="disease").get_by_label("Sensitive").check()
     page.get_by_role("group", name="sex").get_by_label("Plain").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     assert page.get_by_role("group", name="sex").get_by_label("Quasi-identifier").is_checked()
-    page.get_by_role("group", name="name", exact=True).get_by_label("Identifier leads").check()
+    page.get_by_role("group", name="name", exact=True).get_by_label("Identifier identifies").check()
     tab.press("Save the roles")
     tab.require_readable(looks)
     page.get_by_role("group", name="zip").get_by_role("link").click()
     tab.heading("Hierarchy of zip")
     page.get_by_label("Width on each level, with commas").fill("10, 20")
-    page.get_by_text("What this would give").wait_for()  # as one types
+    page.get_by_text("Preview").wait_for()  # as one types
     tab.press("Use this hierarchy")
     page.get_by_text("Levels now").wait_for()
     tab.require_readable(looks)
@@ -71,32 +71,31 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     assert page.locator("fieldset.group").count() == groups + 1
     member = page.locator("fieldset.group .member").first
     member.drag_to(page.locator("fieldset.group").nth(1))
-    expect(page.locator("fieldset.group")).to_have_count(groups, timeout=PATIENCE)
+    expect(page.locator("fieldset.group")).to_have_count(groups)
     tab.follow("Columns")
     tab.press("Save and continue")
-    tab.heading("What the release must promise")
+    tab.heading("Requirements on the release")
     page.get_by_label("At least", exact=True).fill("4")
-    tab.press("Ask for it")
-    page.get_by_text("Your table now").first.wait_for()
+    tab.press("Require this number")
+    page.get_by_text("Original table").first.wait_for()
     tab.require_readable(looks)
     tab.follow("Continue to the run")
-    page.get_by_label("Tables: one level").check()
-    tab.press("Save the choice")
+    tab.choose_algorithm("optimal")
     tab.require_readable(looks)
     tab.press("Start")
     tab.heading("The release")
     tab.require_readable(looks)
     before = page.url
     page.locator("#lattice-t ~ g a:has(path[fill='#0b5cad'])").first.click()  # a node of the lattice
-    page.get_by_role("dialog").get_by_role("button", name="Take it instead").click()
+    page.get_by_role("dialog").get_by_role("button", name="Make this release").click()
     tab.leave(before)
     page.get_by_text("Compared with the release before").wait_for()
     page.get_by_role("link", name="Back to that one").click()
     first = page.url
     page.wait_for_selector("#verdict")
-    page.get_by_role("heading", name="Cost of other promises").click()  # which unfolds it
+    tab.unfold("Cost of other requirements")
     tab.press("Compare")
-    points = page.get_by_role("group", name="Cost of other promises").get_by_role("link")
+    points = page.get_by_role("group", name="Cost of other requirements").get_by_role("link")
     points.first.wait_for()
     tab.require_readable(looks)
     points.first.focus()
@@ -109,12 +108,12 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     points.last.click()  # drawn last: on top
-    page.get_by_role("dialog").get_by_role("button", name="Take it instead").click()
+    page.get_by_role("dialog").get_by_role("button", name="Make this release").click()
     tab.leave(first)
     page.wait_for_selector("#verdict")
     taken = page.url
-    page.get_by_role("heading", name="Nodes of the lattice").click()
-    page.get_by_role("button", name="Take it instead").first.wait_for()
+    tab.unfold("Nodes of the lattice")
+    page.get_by_role("button", name="Make this release").first.wait_for()
     safe = page.locator("tr", has=page.locator(".holds")).get_by_role("button").first
     safe.click()
     tab.leave(taken)
@@ -131,7 +130,7 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     tab.follow("Records before and after")
     tab.require_readable(looks)
     tab.follow("Record 1")
-    page.get_by_text("records look like this one now").wait_for()
+    page.get_by_text("records look like this one in the release").wait_for()
     tab.follow("Back to the release")
     tab.follow("Continue to publish")
     for box in page.get_by_role("checkbox").all():
@@ -162,11 +161,11 @@ def test_the_whole_path_by_mouse_and_keyboard(browser: Browser, page: Served) ->
 @pytest.mark.parametrize("name", ["nasty.csv", "wide.csv"])
 def test_strange_tables_run_no_script_and_fit_the_page(browser: Browser, page: Served, name: str) -> None:  # noqa: F811
     tab = Tab(browser, page)
-    tab.press(name)
+    tab.open(name)
     tab.follow("Show the first rows")
     tab.page.get_by_text("First rows").wait_for()
     tab.follow("Continue to the columns")
-    tab.heading("What each column is")
+    tab.heading("Roles of the columns")
     assert tab.page.get_by_role("group").count() >= (WIDE if name == "wide.csv" else 5)
     if name != "wide.csv":  # axe takes minutes for so many fields, which all are alike
         tab.require_readable([(400, "dark")])
@@ -186,17 +185,16 @@ def test_a_run_is_cancelled_wherever_it_is_and_the_next_one_works(
             sum(range(1000))
 
     tab = Tab(browser, page)
-    tab.press("people.csv")
+    tab.open("people.csv")
     tab.follow("Continue to the columns")
     tab.press("Save and continue")
     tab.follow("Continue to the run")
-    tab.page.get_by_label("Tables: one level").check()
-    tab.press("Save the choice")
+    tab.choose_algorithm("optimal")
     runs, kept = len(page.workspace.runs), sorted(page.workspace.folder.rglob("*"))
     with monkeypatch.context() as patch:
         patch.setattr("shoal.pipeline.anonymize", endless)
-        tab.press("Start")
-        tab.heading("Looking for the release")
+        tab.start("Start")
+        tab.heading("Searching for the release")
         tab.require_readable(LOOKS[:1])
         tab.click("Cancel")  # the page may notice the end by itself before the answer comes
         tab.page.get_by_text("Cancelled").wait_for()
@@ -213,7 +211,7 @@ def test_a_run_is_cancelled_wherever_it_is_and_the_next_one_works(
 def test_a_page_that_is_gone_is_readable_and_leads_back(browser: Browser, page: Served) -> None:  # noqa: F811
     tab = Tab(browser, page)
     tab.page.goto(tab.page.url + "nowhere")
-    tab.heading("This did not work")
+    tab.heading("Something went wrong")
     tab.require_readable(LOOKS[:1])
     tab.follow("Go back")
     tab.page.get_by_role("button", name="people.csv", exact=True).wait_for()
@@ -233,10 +231,10 @@ def test_it_is_printed_on_white_and_without_buttons(browser: Browser, page: Serv
 
 def test_it_works_without_scripts(browser: Browser, page: Served) -> None:  # noqa: F811
     tab = Tab(browser, page, java_script_enabled=False)
-    tab.press("people.csv")
-    tab.page.get_by_role("link", name="Continue to the columns").wait_for()  # the progress reloads itself
+    tab.page.get_by_label("First line of a text file").first.select_option("names")
+    tab.press("people.csv")  # the progress reloads itself
     tab.follow("Continue to the columns")
-    tab.heading("What each column is")
+    tab.heading("Roles of the columns")
     assert tab.events == []
     tab.context.close()
 

@@ -82,11 +82,11 @@ def test_from_open_to_a_release_that_is_the_command_lines(
     def role(column: str, name: str) -> Any:
         return here.get_by_role("group", name=column, exact=True).get_by_label(name)
 
-    tab.press(table.name)
+    tab.open(table.name)
     tab.heading(table.name)
     tab.require_readable(looks)
     tab.follow("Continue to the columns")
-    tab.heading("What each column is")
+    tab.heading("Roles of the columns")
     here.locator("input[value=plain]").evaluate_all("all => all.forEach((one) => { one.checked = true; })")
     role(table.quasi[0], "Quasi-identifier").check()  # by mouse
     for column in table.quasi[1:]:  # by keyboard: arrows move within the roles of a column
@@ -96,7 +96,7 @@ def test_from_open_to_a_release_that_is_the_command_lines(
         assert role(column, "Quasi-identifier").is_checked()
     role(table.sensitive, "Sensitive").check()
     tab.press("Save the roles")
-    tab.heading("What each column is")
+    tab.heading("Roles of the columns")
     tab.require_readable(looks)
     here.get_by_role("group", name=table.quasi[0], exact=True).get_by_role("link").click()
     tab.heading(f"Hierarchy of {table.quasi[0]}")
@@ -113,16 +113,15 @@ def test_from_open_to_a_release_that_is_the_command_lines(
     tab.follow("Columns")
     tab.press("Save and continue")
     here.get_by_label("At least", exact=True).fill("3")
-    tab.press("Ask for it")
-    here.get_by_text("Your table now").first.wait_for()
+    tab.press("Require this number")
+    here.get_by_text("Original table").first.wait_for()
     tab.require_readable(looks)
     tab.follow("Continue to the run")
-    here.get_by_label("Tables: one level").check()
-    tab.press("Save the choice")
+    tab.choose_algorithm("optimal")
     with monkeypatch.context() as patch:
         patch.setattr("shoal.pipeline.anonymize", endless)
-        tab.press("Start")
-        tab.heading("Looking for the release")
+        tab.start("Start")
+        tab.heading("Searching for the release")
         tab.require_readable(looks)
         tab.click("Cancel")  # the page may notice the end by itself before the answer comes
         here.get_by_text("Cancelled").wait_for()
@@ -131,7 +130,7 @@ def test_from_open_to_a_release_that_is_the_command_lines(
     tab.press("Start")
     tab.heading("The release")
     before = here.url
-    here.get_by_role("heading", name="Nodes of the lattice").click()  # which unfolds it
+    tab.unfold("Nodes of the lattice")
     here.locator("tr", has=here.locator(".holds")).get_by_role("button").first.click()  # another node
     tab.leave(before)
     here.get_by_text("Compared with the release before").wait_for()

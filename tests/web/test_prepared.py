@@ -79,3 +79,14 @@ def test_before_is_counted_as_the_release_is(more: dict[str, Any], told: str) ->
     run = run_on(VISITS, fields)
     prepare(run)
     assert told in run.cache["before"]
+
+
+def test_preparing_computes_no_figure_that_only_a_report_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Distances of classes took 300 s for a million records."""
+    run = run_on(TABLE, FIELDS)
+    monkeypatch.setattr("shoal.report.summary._distribution", lambda *_: pytest.fail("a figure of the report"))
+    steps: list[float] = []
+    prepare(run, lambda _, share: steps.append(share))
+    assert [column.name for column in run.cache["columns"]] == ["age"]
+    assert steps == sorted(steps)
+    assert len(set(steps)) > 2

@@ -31,9 +31,9 @@ def draft_in(found: Answer) -> int:
 
 
 def opened(user: Client, name: str) -> int:
-    """The draft of a table, for one level per column, which needs little compiling."""
-    draft = draft_in(user.finished(user.post("/open", data=name)))
-    return draft_in(user.post(f"/d/{draft}/run", action="purpose", purpose="tables"))
+    """The draft of a table, for one level per column, which needs little compiling and visits nodes."""
+    draft = draft_in(user.finished(user.post("/open", data=name, header="names")))
+    return draft_in(user.post(f"/d/{draft}/run", action="options", algorithm="optimal"))
 
 
 def run_in(found: Answer) -> int:
@@ -106,6 +106,18 @@ def test_names_and_values_of_any_kind_are_shown_as_they_are(page: Served) -> Non
     assert "{{7*7}}" in screens[1].text
 
 
+def test_the_page_asks_what_the_first_line_is_where_that_is_unclear(page: Served) -> None:
+    user = page.user()
+    unclear = user.finished(user.post("/open", data="nasty.csv"))
+    assert unclear.status == 400
+    assert "is the first line a line of column names" in unclear.text
+    assert "First line of a text file" in user.get("/").text
+    for header, records, option in (("names", "200", "--header"), ("record", "201", "--no-header")):
+        opened = user.finished(user.post("/open", data="nasty.csv", header=header))
+        assert f"<dd>{records}</dd>" in opened.text
+        assert page.workspace.drafts[draft_in(opened)].table.options == (option,)
+
+
 def test_an_edit_has_an_address_and_the_one_before_stays(page: Served) -> None:
     user = page.user()
     first = opened(user, "nasty.csv")
@@ -131,6 +143,7 @@ def test_a_sensitive_column_without_a_requirement_is_named_on_both_screens(page:
     user = page.user()
     draft = opened(user, "alike.csv")
     unprotected = "No requirement protects disease"
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **{"role-2": "sensitive"}))
     assert unprotected in user.get(f"/d/{draft}/promises").text
     found = user.finished(user.post(f"/d/{draft}/run", action="start"))
     rest = found.text.partition("satisfies its policy")[2]
@@ -156,6 +169,8 @@ def test_a_wrong_number_is_told_and_changes_nothing(page: Served) -> None:
     before = len(page.workspace.drafts)
     assert user.post(f"/d/{draft}/promises", action="k", k="many").status == 400
     assert len(page.workspace.drafts) == before
+    for number in reversed(range(1, len(page.workspace.drafts[draft].policy.require))):
+        draft = draft_in(user.post(f"/d/{draft}/promises", action="remove", number=str(number)))
     incomplete = user.post(f"/d/{draft}/promises", action="remove", number="0")
     assert "at least one model" in incomplete.text
 
@@ -210,9 +225,9 @@ def test_a_job_shows_what_it_has_found_so_far(page: Served, monkeypatch: pytest.
     shown = user.post(f"/d/{draft}/run", action="start")
     found.wait(60)
     shown = user.get(shown.path.removeprefix(user.room))
-    assert "Found so far" in shown.text
+    assert "Solutions so far" in shown.text
     assert "Best: loss" in shown.text
-    assert 'class="m holds"' in shown.text
+    assert 'fill="#0b5cad"' in shown.text  # a point that satisfies the requirements
     go_on.set()
     assert "This release satisfies its policy" in user.finished(shown).text
 
@@ -223,7 +238,7 @@ def test_a_hierarchy_is_built_edited_and_undone_by_forms(page: Served) -> None:
     roles = {f"role-{i}": role for i, role in enumerate(["identifier", "quasi", "quasi", "quasi", "sensitive"])}
     draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
     tried = user.get(f"/d/{draft}/column/1?build=intervals&numbers=10,20")
-    assert "What this would give" in tried.text
+    assert "Preview" in tried.text
     assert "Every label has one parent" in tried.text
     refused = user.get(f"/d/{draft}/column/1?build=intervals&numbers=10,15")
     assert "Every label has one parent" not in refused.text  # 15 is no multiple of 10
@@ -329,17 +344,17 @@ def test_another_node_another_point_and_other_limits_are_built_and_verified(page
     assert taken.release.policy.columns[next(iter(levels))].min_level == 1
     assert "singling out" in user.finished(user.post(f"/runs/{run}/attack")).text
     assert "Record 20" in user.get(f"/runs/{run}/rows").text
-    assert "records look like this one now" in user.get(f"/runs/{run}/rows?record=0").text
+    assert "records look like this one in the release" in user.get(f"/runs/{run}/rows?record=0").text
 
 
 def test_a_run_starts_with_the_purpose_that_is_marked(page: Served) -> None:
     user = page.user()
-    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv", header="names")))
     draft = draft_in(user.post(f"/d/{draft}/run", action="purpose", purpose="analysis"))
     assert page.workspace.drafts[draft].policy.release.algorithm == "local"
     assert user.post(f"/d/{draft}/run", action="purpose").status == 400
     run = run_in(user.finished(user.post(f"/d/{draft}/run", action="start", purpose="tables")))
-    assert page.workspace.runs[run].draft.policy.release.algorithm == "optimal"
+    assert page.workspace.runs[run].draft.policy.release.algorithm == "single_dimensional"
 
 
 def test_stories_of_people_show_original_values_only_when_asked(page: Served, root: Path) -> None:
@@ -365,7 +380,7 @@ def test_stories_of_people_show_original_values_only_when_asked(page: Served, ro
         assert f"(ill: {story.before.learned[0].value})" in shown.text
         if story.record is not None:
             mates = user.get(f"/runs/{run}/rows?record={story.record}")
-            assert f"{story.after.records} records look like this one now" in mates.text
+            assert f"{story.after.records} records look like this one in the release" in mates.text
             assert re.search(rf'class="marked"><th scope="row"><a [^>]*record={story.record}"', mates.text)
     assert user.get(f"/runs/{run}/rows?record=48").status == 404
 

@@ -147,7 +147,7 @@ def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
         policy.quasi,
         finer.codes,
         np.bincount(finer.class_of, minlength=finer.n_classes).astype(np.int64),
-        {d.column: Histogram.of(finer.class_of, codes, finer.n_classes, len(d.texts), d) for d, codes in dealt},
+        {d.column: Histogram.counted(finer.class_of, codes, finer.n_classes, len(d.texts), d) for d, codes in dealt},
     )
     failing = np.zeros(finer.n_classes, np.bool_)
     for model in policy.models:
@@ -220,7 +220,7 @@ def _refusal(
         row, column = np.nonzero(histograms)
         n = histograms[row, column]
         sensitive = {
-            domain.column: Histogram.of(
+            domain.column: Histogram.counted(
                 row, joint[values[column], i].astype(np.int32), len(histograms), len(domain.texts), domain, n
             )
             for i, domain in enumerate(domains)

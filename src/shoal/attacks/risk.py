@@ -261,6 +261,7 @@ class Attacks(Sequence[Risk], Shown):
     undecided: Mapping[Question, str] = field(default_factory=dict)  # why an attack that applies could not be computed
     owners_known: bool = True  # whether the referee knows whose record is whose
     everybody: bool = True  # whether all people were attacked, or a sample of them
+    tolerances: Mapping[Question, float] = field(default_factory=lambda: TOLERANCES)  # above the control
 
     def __len__(self) -> int:
         return len(self.risks)
@@ -290,12 +291,12 @@ class Attacks(Sequence[Risk], Shown):
         """The attack with the highest risk above its control, among those that need only the release."""
         return max(self.able(question), key=lambda risk: (risk.above, risk.share), default=None)
 
-    def answers(self, tolerances: dict[Question, float] | None = None) -> tuple[Answer, ...]:
+    def answers(self, tolerances: Mapping[Question, float] | None = None) -> tuple[Answer, ...]:
         """Singling out, linkability, inference: whether the risk is above what is tolerated.
 
         The intervals decide: it is possible where one lies above, tolerated where all stay below.
         """
-        limits = TOLERANCES | (tolerances or {})
+        limits = {**self.tolerances, **(tolerances or {})}
         return tuple(self._answer(question, limits[question]) for question in QUESTIONS)
 
     def _answer(self, question: Question, tolerance: float) -> Answer:

@@ -21,10 +21,11 @@ from shoal.attacks.inference import inference
 from shoal.attacks.labels import LabelAttacks, LabelTarget, label_attacks
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
 from shoal.attacks.read_cache import shared_reads
-from shoal.attacks.risk import Attacks, Question, Risk
+from shoal.attacks.risk import TOLERANCES, Attacks, Question, Risk
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
+from shoal.attacks.tolerances import tolerances
 from shoal.attacks.unsorted_matching import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Engine, Groups, Query, Released, Rows
@@ -368,6 +369,7 @@ class _Session:
             undecided={**labels.undecided, **untried},
             owners_known=view.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
+            tolerances=TOLERANCES if target.policy is None else tolerances(target.policy),
         )
 
     def _plain(self, people: pa.Table) -> tuple[tuple[str, ...], tuple[str, ...]]:

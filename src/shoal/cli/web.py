@@ -65,7 +65,7 @@ def web(
                 "the page needs packages that are not installed", "python -m pip install 'shoal[web]'"
             ) from None
 
-    check_host(serving.host, known=serving.insist, certificate=serving.tls_certificate, key=serving.tls_key)
+    check_host(serving.host, insisting=serving.insist, certificate=serving.tls_certificate, key=serving.tls_key)
     path = None if data is None or "://" in data else Path(data)
     if path is not None and not path.exists():
         raise DataError(f"{path} does not exist")

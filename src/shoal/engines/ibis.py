@@ -39,7 +39,7 @@ from shoal.engines.run_length_rows import Repeated, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, PolicyError, VerificationError
-from shoal.hierarchies.bounds import added, bound_columns, require_true, there
+from shoal.hierarchies.bounds import bound_columns, bound_names, present_bounds, require_true
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.tables.frequency import packed
@@ -78,7 +78,7 @@ class IbisEngine(IbisColumns):
 
         Columns that repeat ranges are checked and left out.
         """
-        found = there(self.columns, policy)
+        found = present_bounds(self.columns, policy)
         for column, names in found.items():
             require_true(self.groups([column, *names]).table, column, names, policy)
         gone = [name for names in found.values() for name in names]
@@ -113,7 +113,7 @@ class IbisEngine(IbisColumns):
         if not merging:
             return None
         copies = {name: unused(f"{name}_stored", self.columns) for name in merging}
-        both = stored.mutate(**{copy: stored[name].cast(str) for name, copy in copies.items()})
+        both = stored.mutate(**{copy: before.backend.as_stored(stored[name]) for name, copy in copies.items()})
         beside = self._with(read_expression(both, spellings))
         apart = [name for name in merging if beside.n_tuples([copies[name]]) > beside.n_tuples([name])]
         if not apart:
@@ -410,7 +410,7 @@ class IbisEngine(IbisColumns):
                 raise VerificationError(
                     "the columns of the written table differ from those of the release; nothing was released"
                 )
-            for column, more in added(policy).items():
+            for column, more in bound_names(policy).items():
                 require_true(self.groups([column, *more], table).table, column, more, policy)
             found = self.groups(names, table)
             found = Groups(typed(found.table), found.weight)
@@ -448,7 +448,7 @@ class IbisEngine(IbisColumns):
     def _is_sorted_file(self, target: str, policy: Policy) -> bool:
         """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
         files = self.backend.writes_files and not target.startswith(TABLE)
-        return files and policy.release.shuffle and not added(policy)
+        return files and policy.release.shuffle and not bound_names(policy)
 
     def _asked(self, names: Sequence[str]) -> ir.Table | str:
         """Return a query for some columns, as compared values: in SQL if that is simple."""
@@ -463,7 +463,7 @@ class IbisEngine(IbisColumns):
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""
         rows = _query(rows)
-        more = added(policy)
+        more = bound_names(policy)
         if not more:
             return rows.expression
         table = rows.unordered

@@ -33,7 +33,7 @@ from shoal.engines.row_order import hash_order, order_of_distinct
 from shoal.engines.run_length_rows import Repeated
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
 from shoal.hierarchies import builders
-from shoal.hierarchies.bounds import added, distinct_rows, require_true, there, with_bounds
+from shoal.hierarchies.bounds import bound_names, distinct_rows, present_bounds, require_true, with_bounds
 from shoal.hierarchies.hierarchy import TOP, Hierarchy
 from shoal.hierarchies.spelling import Spelling
 from shoal.notation import codec
@@ -125,7 +125,7 @@ class LocalEngine(LocalColumns):
                 f"column {used[0]!r} holds nested values (lists, dicts or arrays)",
                 'set role = "identifier" to remove it, or convert it to text, numbers or dates first',
             )
-        found = there(self.columns, policy)
+        found = present_bounds(self.columns, policy)
         for column, names in found.items():
             require_true(distinct_rows(self.table, [column, *names]), column, names, policy)
         gone = [name for names in found.values() for name in names]
@@ -215,7 +215,7 @@ class LocalEngine(LocalColumns):
             dict(self._domain(name, policy) for name in policy.sensitive),
             self.persons(policy),
             hierarchies,
-            apart=apart,
+            separately=apart,
             weights=self.weights,
         )
         return Counted(table, row_of, self, apart)
@@ -330,7 +330,7 @@ class LocalEngine(LocalColumns):
         """Write a file, let ``verify`` judge it, then rename it into place; return its hash."""
         self.check_target(target, force)
         rows, path = _in_memory(rows), Path(target)
-        if added(policy):
+        if bound_names(policy):
             rows = Rows(with_bounds(rows.table, policy), rows.persons, rows.sources, rows.notes)
         pieces: pa.Table | Iterator[pa.Table]
         known = rows.repeated if isinstance(rows, CountedRows) else None

@@ -9,18 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.risk import Attacks
+from shoal.attacks.tolerances import required_size
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.formats.unread_content import Beside, beside_of
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import tallied_release
+from shoal.engines.opening import rows_of, tallied_release
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
 from shoal.judge import as_seen
-from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
-from shoal.tables.frequency import FrequencyTable
+from shoal.tables.frequency import Counts, FrequencyTable
+
+LabelEvidence = tuple[LocalEngine, Mapping[str, Hierarchy], Mapping[str, Counts]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,9 @@ class Evidence:
     joined: Callable[[str | None], Countable] | None = None
     counted: LocalEngine | None = None  # the distinct released tuples of some columns, if an engine counted them
     attacks: Attacks | None = None  # the results of attacks, if any were run
+    # The released tuples, and per column its hierarchy and the records with each leaf; None if labels were not written
+    # for these records, or the values before are unknown.
+    labels: Callable[[], LabelEvidence] | None = None
 
     @cached_property
     def published(self) -> Countable:
@@ -66,18 +72,22 @@ class Evidence:
         return repeated(self.known, self.policy)
 
     @cached_property
+    def _known_person(self) -> str | None:
+        """The column that identifies people, declared or recognised, whether the release has it or not."""
+        declared = self.policy.release.entity
+        return declared if declared is not None or self.repeating is None else self.repeating[0]
+
+    @cached_property
     def _countable(self) -> tuple[Countable, str | None]:
-        """The released rows, and the column in them that identifies people, declared or recognised."""
-        person = self.policy.release.entity
-        if person is None and self.repeating is not None:
-            person = self.repeating[0]
+        """The released rows, and the column in them that identifies people."""
+        person = self._known_person
         rows = self.published if self.joined is None else self.joined(person)
         return rows, person if person in rows.columns else None
 
     @property
     def person(self) -> str | None:
         """The column by which persons are counted; None if only records can be counted."""
-        return self._countable[1]
+        return None if self._known_person is None else self._countable[1]
 
     @property
     def unit(self) -> str:
@@ -91,11 +101,11 @@ class Evidence:
 
     def small_classes(self, names: Sequence[str]) -> SmallClasses:
         """Count the persons who share the values of some released columns with fewer than k."""
-        rows, person = self._countable
+        person = self.person
         needed = {*names, *([] if person is None else [person])}
         if self.counted is not None and needed <= set(self.counted.columns):
-            return self.counted.small_classes(names, person, self.k)
-        return rows.small_classes(names, person, self.k)
+            return self.counted.small_classes(names, person, self.k)  # without making a query of the rows
+        return self._countable[0].small_classes(names, person, self.k)
 
     @cached_property
     def linkable(self) -> list[str]:
@@ -156,16 +166,6 @@ class Evidence:
         return released is None or released.errors(guesses) > MISSED * released.records
 
 
-def required_size(policy: Policy) -> int:
-    """Return the number of persons that a policy requires of every class; at least two."""
-    sizes = [
-        model.k
-        for model in policy.models
-        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
-    ]
-    return max([2, *sizes])
-
-
 def of_release(
     engine: Engine,
     counted: Counted,
@@ -198,7 +198,17 @@ def of_release(
         joined=lambda person: engine.released(rows, person),
         counted=tallied_release(rows),
         attacks=attacks,
+        labels=lambda: _labels(rows, recoding, table),
     )
+
+
+def _labels(rows: Rows | Query, recoding: Recoding, table: FrequencyTable) -> LabelEvidence:
+    """Return the released tuples, and the hierarchies with the records of each leaf."""
+    tally = rows_of(rows.table) if isinstance(rows, Rows) else tallied_release(rows)
+    if tally is None:
+        raise TypeError("rows that an engine counted have a tally")
+    hierarchies = {hierarchy.column: hierarchy for hierarchy in recoding.hierarchies}
+    return tally, hierarchies, dict(zip(table.columns, table.leaf_counts, strict=True))
 
 
 def _determined(parts: Parts, table: FrequencyTable) -> list[Dependence]:
@@ -270,7 +280,20 @@ def of_table(
         beside=beside,
         spelled=spelled,
         attacks=attacks,
+        labels=lambda: _labels_of_table(seen, original, policy),
     )
+
+
+def _labels_of_table(seen: LocalEngine, original: Engine, policy: Policy) -> LabelEvidence:
+    """Return the same for a table whose original is known: what the policy says about its labels is taken as true."""
+    known = original.tally(policy.quasi)
+    hierarchies = {name: known.hierarchy_of_release(name, policy) for name in policy.quasi}
+    leaf_counts = {}
+    for name, hierarchy in hierarchies.items():
+        coded = known.coded(name)
+        leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
+        leaf_counts[name] = np.bincount(leaf_of[coded.codes], minlength=len(hierarchy.leaves)).astype(np.int64)
+    return seen, hierarchies, leaf_counts
 
 
 def _generalized(name: str, released: Countable, original: Countable) -> bool:

@@ -27,10 +27,10 @@ def closeness_before_suppression(evidence: Evidence) -> Iterator[Finding]:
     for model in models:
         if model.passes(evidence.as_seen).all() and not model.passes(alone).all():
             scores = model.scores(alone)
-            worst = float(scores.min() if model.least else scores.max())
+            worst = float(scores.min() if model.lowest_is_worst else scores.max())
             yield finding(
                 "closeness-before-suppression",
-                f"{model.asked} holds compared with the table before suppression; compared with the released "
+                f"{model.summary} holds compared with the table before suppression; compared with the released "
                 f"records alone, {model.figure} is {worst:.4g}",
                 'Set suppressed = "keep" to make both comparisons the same',
                 [] if model.column is None else [model.column],
@@ -66,7 +66,7 @@ def nulls_alone(evidence: Evidence) -> Iterator[Finding]:
     empty = np.logical_and.reduce(missing)
     if not empty.any() or empty.all():
         return
-    rest = table.taken(np.flatnonzero(~empty))
+    rest = table.selected(np.flatnonzero(~empty))
     among_themselves = neighbourhoods(rest, table.nulls)
     for model in policy.models:
         if not isinstance(model, ReleaseModel) and model.passes(evidence.as_seen).all():
@@ -75,7 +75,7 @@ def nulls_alone(evidence: Evidence) -> Iterator[Finding]:
                 blank = format_count(int(table.counts[empty].sum()), "record")
                 yield finding(
                     "nulls-alone",
-                    f"{model.asked} holds for {format_number(alone)} of "
+                    f"{model.summary} holds for {format_number(alone)} of "
                     f"{format_count(table.n_records, 'record')} only because "
                     f"they match {blank} with nulls in every quasi-identifier",
                     'Set nulls = "category" to treat nulls as a value, or remove these records',

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.attacks.risk import NORMAL_95, excess_over_control, percent_words
-from shoal.findings.attack_results import tolerances
+from shoal.attacks.tolerances import tolerances
+from shoal.findings.attack_results import attack_findings
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.findings.singled_out import SLIGHT
@@ -65,14 +66,14 @@ MIN_CLASSES = 20  # below which a success rate is too uncertain
 def guessed_values(evidence: Evidence) -> Iterator[Finding]:
     """Find protected sensitive columns whose values can be guessed from the class better than is tolerated.
 
-    The guess is the attack by skewness, counted by class: the value that is most over-represented there. Where attacks
-    were run, their results are found instead.
+    The guess is the attack by skewness, counted by class: the value that is most over-represented there. Where an
+    attack that was run succeeds on the column, that is the finding instead.
     """
-    if evidence.attacks is not None:
-        return
+    made = () if evidence.attacks is None else attack_findings(evidence.attacks, evidence.policy)
+    attacked = {column for finding in made for column in finding.columns}
     without, tolerance = unprotected_columns(evidence.policy), tolerances(evidence.policy)["inference"]
     for name, histogram in evidence.as_seen.sensitive.items():
-        if name in without or histogram.n_classes < MIN_CLASSES:
+        if name in attacked or name in without or histogram.n_classes < MIN_CLASSES:
             continue
         success, control, spread = _skewness(histogram, _harmless_values(histogram, evidence.policy, name))
         above = excess_over_control(success, control)

@@ -37,7 +37,7 @@ def judged_as_written(
     blind = replace(gaps, between=None, population=gaps.population or "the people of a population have no spellings")
     found = judge_release(table, alone, limits=(), gaps=blind).verdicts
     of_models = [
-        old if isinstance(model, PopulationModel) else _worse(old, new, least=model.least)
+        old if isinstance(model, PopulationModel) else _worse(old, new, least=model.lowest_is_worst)
         for model, old, new in zip(policy.models, verdicts.verdicts[:n_models], found, strict=True)
     ]
     changed = any(new is not old for new, old in zip(of_models, verdicts.verdicts, strict=False))

@@ -199,13 +199,13 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, g
         seen = _with_most(seen, gaps)
     passes = model.passes(seen)
     scores = model.scores(seen)
-    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
+    worst = float(scores.min() if model.lowest_is_worst else scores.max()) if len(scores) else np.nan
     failing = ~passes
     outcome: Outcome = "holds" if passes.all() else "fails"
     if missing and outcome == "holds" and not model.passes(_with_fewest(seen, gaps)).all():
         outcome = "unknown"
     return Verdict(
-        model.asked,
+        model.summary,
         outcome,
         model.figure,
         worst,
@@ -223,11 +223,11 @@ def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps
     """
     outcome: Outcome = "unknown"
     if isinstance(model, TCloseness) and model.distance == "equal" and missing == gaps.whole and seen.n_classes:
-        n = int(seen.counts.sum() if seen.own is None else seen.own.sum())
+        n = int(seen.counts.sum() if seen.own_counts is None else seen.own_counts.sum())
         moved = gaps.dropped / (n + gaps.dropped)
         t = float(model.scores(seen).max())
         outcome = "fails" if t - moved > model.t + TOLERANCE else "holds" if t + moved <= model.t else "unknown"
-    return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
+    return Verdict(model.summary, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
 
 
 def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:

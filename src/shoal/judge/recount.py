@@ -29,7 +29,7 @@ from shoal.engines.formats.sql_files import sql_source
 from shoal.engines.formats.table_files import PARQUET, parsed_lines, separator_of
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
-from shoal.hierarchies.bounds import added, require_true
+from shoal.hierarchies.bounds import bound_names, require_true
 from shoal.notation import codec
 from shoal.notation.forms import DecimalMark
 from shoal.original.comparison import people_like
@@ -130,7 +130,7 @@ def _recounted_lines(
 
 def _require_true_bounds(connection: duckdb.DuckDBPyConnection, source: str, policy: Policy) -> None:
     """Raise an error if a column of bounds contradicts the column whose bounds it repeats."""
-    for column, more in added(policy).items():
+    for column, more in bound_names(policy).items():
         asked = ", ".join(map(quoted, [column, *more]))
         found = connection.sql(f"SELECT DISTINCT {asked} FROM {source}").to_arrow_table()
         require_true(found, column, more, policy)
@@ -330,4 +330,4 @@ def _persons(
     ours = np.empty(len(firsts), np.int64)
     ours[found[: len(groups)]] = class_of
     who = codec.encode_texts(person, pairs.column(len(quasi)))
-    return Histogram.of(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)
+    return Histogram.counted(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)

@@ -120,7 +120,7 @@ class _Told:
         self.dropped = release.suppressed if release.policy.release.suppressed == "drop" else 0
 
     def requirements(self) -> list[dict[str, Any]]:
-        models = {model.asked: model for model in self.policy.models}
+        models = {model.summary: model for model in self.policy.models}
         told = []
         for verdict in self.release.verdicts.verdicts:
             model, line = models.get(verdict.asked), verdict.as_dict()

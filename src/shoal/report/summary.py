@@ -42,6 +42,7 @@ MOST_BOXES = 400
 MOST_TICKS = 5
 MOST_VALUES = 8  # of a sensitive column; the others are summed up
 MOST_CLASSES = 2  # the most skewed ones, per sensitive column
+MAX_DISTANCES = 2_000_000_000  # classes times numbers up to which their distances are computed, a few seconds
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Worst:
 class LatticeNode:
     """A node of the lattice chart."""
 
-    place: float
+    position: float
     height: int
     state: str  # safe, unsafe, chosen
 
@@ -132,11 +133,17 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """The contents of a report."""
+class Overview:
+    """The sizes of classes before and after, and the information loss by column."""
 
     bins: tuple[Bin, ...]
     columns: tuple[Fate, ...]
+
+
+@dataclass(frozen=True)
+class Summary(Overview):
+    """The contents of a report."""
+
     rows: tuple[Example, ...]  # a few records before and after, invented unless the user allows originals
     worst: tuple[Worst | None, ...]  # of each requirement
     lattice: tuple[LatticeNode, ...]
@@ -144,6 +151,16 @@ class Summary:
     slice: Slice | None  # of a lattice that is too large, or in the columns that were named
     partition: PartitionPlot | None
     sensitive: tuple[Distribution, ...]
+
+
+def overview(release: Release) -> Overview:
+    """Return the part of a summary that needs no figure of its own: two counts of all records."""
+    policy, original = release.policy, release.counted.table
+    table = recounted(release.rows, policy, release.reference)
+    return Overview(
+        _bins(original_tables(original, policy), table, as_seen(table, policy)),
+        fates(release, original, release.recoding.parts(original)),
+    )
 
 
 def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = False) -> Summary:
@@ -165,7 +182,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
         fates(release, original, parts),
         examples(release, original, parts, originals=originals),
         tuple(
-            _worst_of(model.scores(judged_classes), model.least, table, judged_classes, texts)
+            _worst_of(model.scores(judged_classes), model.lowest_is_worst, table, judged_classes, texts)
             for model in policy.models
         ),
         nodes,
@@ -267,8 +284,9 @@ def _distribution(
     domain = record_histogram.domain
     if domain is None:
         raise TypeError("a sensitive column has a domain")
-    # Of many numbers nearly all differ, in every class: their distances say more.
-    is_numeric = domain.numbers is not None and np.count_nonzero(totals) > MOST_VALUES
+    # Of many numbers nearly all differ, in every class: their distances say more, if they can be had in time.
+    n_values = np.count_nonzero(totals)
+    is_numeric = domain.numbers is not None and MOST_VALUES < n_values <= MAX_DISTANCES / max(1, table.n_classes)
     requested_metrics = (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name))
     metric = next(requested_metrics, "numeric" if is_numeric else "equal")
     distances = distance(_against(histogram, domain, totals), metric)

@@ -44,7 +44,7 @@ def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdic
         raise PolicyError("no record of the original is in the releases", "pass the table that they were made from")
     codes = np.column_stack(seen)[kept].astype(np.int32)
     class_of, firsts = group(packed(codes))
-    rest = table.taken(kept)
+    rest = table.selected(kept)
     verdicts = judge_release(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
     results = _results(releases, policy)
     judged = (*verdicts.verdicts[: len(verdicts.verdicts) - len(results)], *results)

@@ -32,7 +32,7 @@ Statement = tuple[str, Any, Any, bool | None, str]
 
 def compared_findings(claims: Mapping[str, Any], evidence: Evidence) -> Iterator[Statement]:
     """Compare the findings that a certificate lists with those that the released rows show."""
-    claimed = [Finding.of(line) for line in claims["findings"]]
+    claimed = [Finding.from_dict(line) for line in claims["findings"]]
     verdict = publication("holds", claimed)  # nothing else is released
     why = "" if claims["publication"] == verdict else "the findings of the certificate say otherwise"
     yield "publication", claims["publication"], verdict, not why, why
@@ -50,7 +50,7 @@ def compared_findings(claims: Mapping[str, Any], evidence: Evidence) -> Iterator
 
 def stated_findings(claims: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return the findings of a certificate that the release alone does not show."""
-    claimed = (Finding.of(line) for line in claims["findings"])
+    claimed = (Finding.from_dict(line) for line in claims["findings"])
     return tuple(each for each in claimed if each.kind not in RECOUNTED)
 
 

@@ -14,8 +14,8 @@ from starlette.routing import Mount, Router
 
 from shoal.web import progress
 from shoal.web.jobs import Failure, unexpected
-from shoal.web.loading import loaded
-from shoal.web.pages import HERE, Pages, get, pages_of, texts
+from shoal.web.loading import load_screens
+from shoal.web.pages import FOLDER, Pages, get, pages_of, texts
 from shoal.web.screens import open
 from shoal.web.security import App, Gate, Receive, Scope, Secrets, Send
 from shoal.web.workspace import Workspace
@@ -25,7 +25,7 @@ UPLOAD_BYTES = 500 * 2**20
 
 def application(
     workspace: Workspace,
-    known: Secrets,
+    secrets: Secrets,
     *,
     hosts: frozenset[str],
     scheme: str = "http",
@@ -38,11 +38,11 @@ def application(
     """
     routes = [*open.ROUTES, *progress.ROUTES, get("/static/{name}", _static), Mount("", app=_Later())]
     inner = Starlette(
-        routes=[Mount(known.room, routes=routes)],
+        routes=[Mount(secrets.room, routes=routes)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )
-    inner.state.pages = Pages(workspace, known)
-    return Gate(inner, known, hosts=hosts, scheme=scheme, upload_bytes=upload_bytes, first=first)
+    inner.state.pages = Pages(workspace, secrets)
+    return Gate(inner, secrets, hosts=hosts, scheme=scheme, upload_bytes=upload_bytes, first=first)
 
 
 class _Later:
@@ -53,15 +53,15 @@ class _Later:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._router is None:
-            self._router = Router(await run_in_threadpool(loaded))
+            self._router = Router(await run_in_threadpool(load_screens))
         await self._router(scope, receive, send)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     pages = pages_of(request)
     status = error.status_code if isinstance(error, HTTPException) else 500
-    said = error.detail if isinstance(error, HTTPException) and status != 404 else texts().errors.gone
-    return pages.failed(Failure(said), pages.url("/"), status)
+    message = error.detail if isinstance(error, HTTPException) and status != 404 else texts().errors.gone
+    return pages.failed(Failure(message), pages.url("/"), status)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -88,4 +88,4 @@ def _content(name: str) -> str:
         from shoal.report.lettering import style_rules
 
         return style_rules()
-    return (HERE / "static" / name).read_text(encoding="utf-8")
+    return (FOLDER / "static" / name).read_text(encoding="utf-8")

@@ -14,8 +14,11 @@ from shoal.text.bounded import read_bounded
 if TYPE_CHECKING:
     from shoal.policy import Policy
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat", ".xpt")
-MOST = 500  # entries of a folder that are listed
+TABLE_ENDINGS = (
+    ".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat", ".xpt",
+    ".feather", ".arrow", ".jsonl", ".ndjson", ".duckdb",
+)  # fmt: skip
+MAX_LISTED = 500  # entries of a folder that are listed
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Listing:
     above: Path | None
     folders: tuple[Path, ...]
     tables: tuple[Path, ...]
-    more: int  # entries that are not listed
+    unlisted: int  # entries that are not listed
 
 
 class Folders:
@@ -71,25 +74,25 @@ class Folders:
         """The tables and folders in a folder; hidden ones and links that lead elsewhere are left out."""
         folder = self.path(text)
         try:
-            found = sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".") and entry in self)
-            folders = tuple(entry for entry in found if entry.is_dir())
-            tables = tuple(entry for entry in found if entry.suffix.lower() in TABLES and entry.is_file())
+            entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".") and entry in self)
+            folders = tuple(entry for entry in entries if entry.is_dir())
+            tables = tuple(entry for entry in entries if entry.suffix.lower() in TABLE_ENDINGS and entry.is_file())
         except (OSError, RuntimeError):
             raise DataError("the folder cannot be read") from None
         above = folder.parent if folder.parent in self else None
-        more = max(0, len(folders) - MOST) + max(0, len(tables) - MOST)
-        return Listing(folder, above, folders[:MOST], tables[:MOST], more)
+        unlisted = max(0, len(folders) - MAX_LISTED) + max(0, len(tables) - MAX_LISTED)
+        return Listing(folder, above, folders[:MAX_LISTED], tables[:MAX_LISTED], unlisted)
 
     def policies(self) -> tuple[Path, ...]:
         """Policies in the opened folders, the newest first; a TOML file that is none is left out."""
-        found = []
+        dated = []
         for root in self.roots:
             try:
                 files = [path for path in root.glob("*.toml") if path.is_file() and path in self]
-                found += [(path.stat().st_mtime, path) for path in files if path.stat().st_size < 2**20]
+                dated += [(path.stat().st_mtime, path) for path in files if path.stat().st_size < 2**20]
             except (OSError, RuntimeError):
                 continue
-        newest = [path for _, path in sorted(found, reverse=True)[:50]]
+        newest = [path for _, path in sorted(dated, reverse=True)[:50]]
         return tuple(path for path in newest if _is_policy(path))[:10]
 
     def require_files(self, policy: Policy) -> None:

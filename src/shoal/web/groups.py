@@ -35,13 +35,13 @@ def moved(rows: Labels, level: int, children: Collection[str], group: str) -> La
     A group that exists keeps its place on the levels above; a new one takes that of the first child that moves.
     """
     _require(rows, level, group)
-    there = [i for i, label in enumerate(rows[level]) if label == group]
-    going = [i for i, label in enumerate(rows[level - 1]) if label in children]
-    if not going:
+    members = [i for i, label in enumerate(rows[level]) if label == group]
+    moving = [i for i, label in enumerate(rows[level - 1]) if label in children]
+    if not moving:
         raise HierarchyError("no value was chosen", "tick those that should move")
-    model = there[0] if there else going[0]
+    model = members[0] if members else moving[0]
     new = [list(row) for row in rows]
-    for i in going:
+    for i in moving:
         new[level][i] = group
         for above in range(level + 1, len(rows)):
             new[above][i] = rows[above][model]
@@ -85,11 +85,11 @@ def tree_of(rows: Labels) -> dict[str, Any]:
 
 def groups_on(rows: Labels, level: int, counts: Sequence[int]) -> list[dict[str, Any]]:
     """The groups of a level with their members on the level below, each with its records."""
-    found: dict[str, dict[str, int]] = {}
+    groups: dict[str, dict[str, int]] = {}
     for below, label, n in zip(rows[level - 1], rows[level], counts, strict=True):
-        members = found.setdefault(label, {})
+        members = groups.setdefault(label, {})
         members[below] = members.get(below, 0) + int(n)
-    return [{"name": name, "members": members, "records": sum(members.values())} for name, members in found.items()]
+    return [{"name": name, "members": members, "records": sum(members.values())} for name, members in groups.items()]
 
 
 def _require(rows: Labels, level: int, name: str) -> None:

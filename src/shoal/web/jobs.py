@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[JobState, ...] = ("done", "failed", "cancelled")
 LivePoint = tuple[float, float, str, str, str]  # risk, loss, kind, the row that it leads to, its name
-KEPT = 200  # jobs that are over, of which the page still can tell
+MAX_FINISHED = 200  # jobs that are over, of which the page still can tell
 AGAIN = 0.05  # seconds until a job that cannot be stopped at this moment is looked at again
 LOST = 5.0  # seconds after which an exception was lost, as in a destructor, and is raised again
 # Compiling is not stopped halfway: those who come next would find it half done. Nor is whoever has just taken a lock.
@@ -55,7 +55,7 @@ class Job:
     work: Callable[[Progress], str] = field(repr=False)  # returns the address to go on at
     back: str  # the address to return to
     state: JobState = "queued"
-    what: str = ""
+    step: str = ""
     share: float = 0.0
     target: str = ""
     failure: Failure | None = None
@@ -72,17 +72,17 @@ class Job:
         """Seconds since it began, or that it took."""
         return time.monotonic() - self.began if self.state == "running" else self.seconds
 
-    def progress(self, what: str, share: float) -> None:
+    def progress(self, step: str, share: float) -> None:
         """Tell how far the work is; raises where the user has cancelled it."""
         if self.stopped.is_set():
             raise CancelledError
-        self.what, self.share = what, min(1.0, max(0.0, float(share)))
+        self.step, self.share = step, min(1.0, max(0.0, float(share)))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the page."""
         return {
             "state": self.state,
-            "what": self.what,
+            "what": self.step,
             "share": self.share,
             "seconds": round(self.elapsed, 1),
             "target": self.target,
@@ -117,7 +117,7 @@ class Jobs:
             job = Job(self._last, title, work, back, live=live)
             self._jobs[job.number] = job
             over = [number for number, old in self._jobs.items() if old.state in OVER]
-            for number in over[:-KEPT]:
+            for number in over[:-MAX_FINISHED]:
                 del self._jobs[number]
             if self._worker is None:
                 self._worker = threading.Thread(target=self._run, name="shoal-jobs", daemon=True)
@@ -175,13 +175,13 @@ class Jobs:
         One that was raised and has not come yet is not taken back by raising None: CPython would go on looking for an
         exception at every step, which slows all threads down, and in 3.11 never ends where calls are profiled.
         """
-        ended: tuple[JobState, str, Failure | None] = ("cancelled", "", None)
-        begun = settled = False
+        result: tuple[JobState, str, Failure | None] = ("cancelled", "", None)
+        started = settled = False
         while not settled:
             try:
-                if not begun:
-                    begun = True
-                    ended = _outcome(job)
+                if not started:
+                    started = True
+                    result = _outcome(job)
                 with self._ending:
                     job.ending = True
                 if job.interrupted:
@@ -191,7 +191,7 @@ class Jobs:
                 settled = True
             except CancelledError:
                 settled = job.ending
-        state, job.target, job.failure = ended
+        state, job.target, job.failure = result
         job.seconds = time.monotonic() - job.began
         job.state = state
         job.over.set()
@@ -228,7 +228,7 @@ def unexpected(error: BaseException) -> Failure:
     if isinstance(error, MemoryError):
         return Failure("there is not enough memory", "use fewer columns, or start shoal web with --engine duckdb")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "shoal" in Path(frame.filename).parts]
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    told = f"unexpected error: {type(error).__name__}{place}"
-    print(f"shoal web: {told}", file=sys.stderr, flush=True)
-    return Failure(told, "this is a bug in shoal; please report it without any data")
+    location = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    message = f"unexpected error: {type(error).__name__}{location}"
+    print(f"shoal web: {message}", file=sys.stderr, flush=True)
+    return Failure(message, "this is a bug in shoal; please report it without any data")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _LOCK = threading.Lock()  # two threads that import modules which know each other may see them half made
 
 
-def loaded() -> list[BaseRoute]:
+def load_screens() -> list[BaseRoute]:
     """Import everything that the other screens need; their routes."""
     with _LOCK:
         from shoal.web.screens import columns, explore, hierarchy, promises, publish, rows, run, stories

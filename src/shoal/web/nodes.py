@@ -51,11 +51,11 @@ def neighbours_of(release: Release, visits: Visits) -> None:
 
 
 def _around_node(recoding: FullDomain) -> list[Node]:
-    found = []
+    around = []
     for j, hierarchy in enumerate(recoding.hierarchies):
         levels = [level for level in (recoding.node[j] - 1, recoding.node[j] + 1) if 0 <= level <= hierarchy.height]
-        found += [(*recoding.node[:j], level, *recoding.node[j + 1 :]) for level in levels]
-    return found
+        around += [(*recoding.node[:j], level, *recoding.node[j + 1 :]) for level in levels]
+    return around
 
 
 def node_list(release: Release, visits: Visits) -> list[dict[str, Any]]:
@@ -65,15 +65,15 @@ def node_list(release: Release, visits: Visits) -> list[dict[str, Any]]:
         return []
     near = set(_around_node(recoding))
     order = {"chosen": 0, "holds": 1, "unmeasured": 1, "fails": 2}
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for visit in visits.of.values():
         kind = _kind_of(visit, recoding, release)
         changed = [
-            (h.column, h.number(was), h.number(now))
-            for h, was, now in zip(recoding.hierarchies, recoding.node, visit.node, strict=True)
-            if was != now
+            (h.column, h.number(chosen_level), h.number(level))
+            for h, chosen_level, level in zip(recoding.hierarchies, recoding.node, visit.node, strict=True)
+            if chosen_level != level
         ]
-        found.append(
+        listed.append(
             {
                 "id": _id_of(visit.node),
                 "node": visit.node,
@@ -86,8 +86,8 @@ def node_list(release: Release, visits: Visits) -> list[dict[str, Any]]:
                 "loss": visit.loss,
             }
         )
-    found.sort(key=lambda each: (order[each["kind"]], not each["near"], each["loss"], each["node"]))
-    return found[:LISTED]
+    listed.sort(key=lambda node: (order[node["kind"]], not node["near"], node["loss"], node["node"]))
+    return listed[:LISTED]
 
 
 def _kind_of(visit: Visit, recoding: FullDomain, release: Release) -> str:
@@ -157,28 +157,28 @@ def marks_of(
     nodes: Sequence[Mapping[str, Any]], points: Iterable[Point], entries: Iterable[Entry], objective: str
 ) -> list[LivePoint]:
     """Risk, loss, kind, row and name of everything that can be chosen."""
-    found: list[LivePoint] = []
+    marks: list[LivePoint] = []
     for node in nodes:
         changed = ", ".join(f"{column} {now}" for column, _, now in node["changed"])
-        found.append((node["risk"], node["loss"], node["kind"], node["id"], changed or texts().drawn.chosen))
+        marks.append((node["risk"], node["loss"], node["kind"], node["id"], changed or texts().drawn.chosen))
     for i, point in enumerate(points):
         if point.risk and point.loss is not None:
-            found.append((point.risk, point.loss, "point", f"point-{i}", parameters_in_words(point.asked)))
+            marks.append((point.risk, point.loss, "point", f"point-{i}", parameters_in_words(point.asked)))
     for entry in entries:
         if entry.outcome == "found" and entry.risk:
             name = entry.algorithm
-            found.append((entry.risk, entry.loss[objective], "algorithm", f"algorithm-{name}", name))
-    return [each for each in found if each[0] and each[1] is not None]
+            marks.append((entry.risk, entry.loss[objective], "algorithm", f"algorithm-{name}", name))
+    return [mark for mark in marks if mark[0] and mark[1] is not None]
 
 
 def scatter_of(rows: Sequence[LivePoint], objective: str) -> Plot | None:
     """Loss by risk on a logarithmic scale, because a risk of 1 in 2 and 1 in 200 both matter."""
     if not rows:
         return None
-    most = max(2.0, max(1 / risk for risk, *_ in rows))
+    largest = max(2.0, max(1 / risk for risk, *_ in rows))
     up = loss_axis([loss for _, loss, *_ in rows], objective)
-    steps = (n for exponent in range(8) for n in (10**exponent, 2 * 10**exponent, 5 * 10**exponent) if n <= most)
+    steps = (n for exponent in range(8) for n in (10**exponent, 2 * 10**exponent, 5 * 10**exponent) if n <= largest)
     ticks = tuple((math.log(n), (f"{n:,}",)) for n in steps)
-    across = PlotAxis(0.0, 1.04 * math.log(most), ticks, texts().drawn.across, grid=True)
+    across = PlotAxis(0.0, 1.04 * math.log(largest), ticks, texts().drawn.across, grid=True)
     marks = [(math.log(max(1.0, 1 / risk)), loss, kind, row, name) for risk, loss, kind, row, name in rows]
     return _chosen_from(marks, across, up, 200)

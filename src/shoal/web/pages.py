@@ -26,7 +26,7 @@ from shoal.web.jobs import Failure, Job, unexpected
 from shoal.web.security import Secrets
 from shoal.web.workspace import Draft, WebRun, Workspace
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 AT_ONCE = 0.1  # seconds that an answer waits for a job before it shows its progress
 MOST_FIELDS = 50_000  # of a form: a table may have thousands of columns
 STEPS = ("open", "columns", "promises", "run", "explore", "publish")
@@ -35,7 +35,7 @@ STEPS = ("open", "columns", "promises", "run", "explore", "publish")
 @cache
 def texts(language: str = "en") -> SimpleNamespace:
     """Every text of the page, by screen; one file a language."""
-    return _namespace(tomllib.loads((HERE / "texts" / f"{language}.toml").read_text(encoding="utf-8")))
+    return _namespace(tomllib.loads((FOLDER / "texts" / f"{language}.toml").read_text(encoding="utf-8")))
 
 
 def _namespace(value: Mapping[str, Any]) -> SimpleNamespace:
@@ -45,11 +45,11 @@ def _namespace(value: Mapping[str, Any]) -> SimpleNamespace:
 class Pages:
     """Renders the templates; every text of the data is escaped and made visible."""
 
-    def __init__(self, workspace: Workspace, known: Secrets) -> None:
+    def __init__(self, workspace: Workspace, secrets: Secrets) -> None:
         self.workspace = workspace
-        self.known = known
+        self.secrets = secrets
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE / "templates"),
+            loader=jinja2.FileSystemLoader([FOLDER / "templates", FOLDER.parent / "report" / "templates"]),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             finalize=lambda value: visible(value) if type(value) is str else value,
@@ -66,7 +66,7 @@ class Pages:
 
     def url(self, path: str) -> str:
         """The address of a screen."""
-        return self.known.room + path
+        return self.secrets.room + path
 
     def render(
         self,
@@ -80,10 +80,10 @@ class Pages:
     ) -> HTMLResponse:
         """A screen; ``draft`` and ``run`` decide where the steps lead."""
         draft = run.draft if run is not None else draft
-        given: dict[str, Any] = {
+        common: dict[str, Any] = {
             "t": texts(),
             "url": self.url,
-            "csrf": self.known.csrf,
+            "csrf": self.secrets.csrf,
             "version": __version__,
             "step": step,
             "draft": draft,
@@ -91,21 +91,21 @@ class Pages:
             "steps": self._steps(draft, run),
             "refresh": None,
         }
-        page = self._environment.get_template(template).render(given | fields)
+        page = self._environment.get_template(template).render(common | fields)
         return HTMLResponse(page, status)
 
     def _steps(self, draft: Draft | None, run: WebRun | None) -> list[tuple[str, str | None]]:
         """The steps with their addresses, None where one cannot go yet."""
         if run is None and draft is not None:  # the last run of the same policy
-            runs = [each for each in self.workspace.runs.values() if each.draft is draft]
+            runs = [other for other in self.workspace.runs.values() if other.draft is draft]
             run = runs[-1] if runs else None
-        found: dict[str, str | None] = dict.fromkeys(STEPS)
-        found["open"] = self.url("/" if draft is None else f"/d/{draft.number}/table")
+        addresses: dict[str, str | None] = dict.fromkeys(STEPS)
+        addresses["open"] = self.url("/" if draft is None else f"/d/{draft.number}/table")
         if draft is not None:
-            found |= {name: self.url(f"/d/{draft.number}/{name}") for name in ("columns", "promises", "run")}
+            addresses |= {name: self.url(f"/d/{draft.number}/{name}") for name in ("columns", "promises", "run")}
         if run is not None:
-            found |= {name: self.url(f"/runs/{run.number}/{name}") for name in ("explore", "publish")}
-        return list(found.items())
+            addresses |= {name: self.url(f"/runs/{run.number}/{name}") for name in ("explore", "publish")}
+        return list(addresses.items())
 
     def failed(self, failure: Failure, back: str, status: int = 400) -> HTMLResponse:
         """What went wrong, and the way back."""
@@ -128,8 +128,8 @@ def redirect(address: str) -> RedirectResponse:
 
 def pages_of(request: Request) -> Pages:
     """What renders the answer to a request."""
-    found: Pages = request.app.state.pages
-    return found
+    pages: Pages = request.app.state.pages
+    return pages
 
 
 def workspace_of(request: Request) -> Workspace:
@@ -139,24 +139,24 @@ def workspace_of(request: Request) -> Workspace:
 
 def draft_of(request: Request) -> Draft:
     """The draft in the address."""
-    found = workspace_of(request).drafts.get(request.path_params["draft"])
-    if found is None:
+    draft = workspace_of(request).drafts.get(request.path_params["draft"])
+    if draft is None:
         raise HTTPException(404, texts().errors.gone)
-    return found
+    return draft
 
 
 def run_of(request: Request) -> WebRun:
     """The run in the address."""
-    found = workspace_of(request).runs.get(request.path_params["run"])
-    if found is None:
+    run = workspace_of(request).runs.get(request.path_params["run"])
+    if run is None:
         raise HTTPException(404, texts().errors.gone)
-    return found
+    return run
 
 
-def given(form: FormData, name: str) -> str:
+def field_text(form: FormData, name: str) -> str:
     """The text of a field, without outer blanks."""
-    found = form.get(name, "")
-    return found.strip() if isinstance(found, str) else ""
+    text = form.get(name, "")
+    return text.strip() if isinstance(text, str) else ""
 
 
 def number_in(text: str, name: str) -> float | int:
@@ -187,19 +187,21 @@ def post(path: str, change: Change) -> Route:
     async def answer(request: Request) -> Response:
         async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
             sent = form.get("csrf")
-            if not isinstance(sent, str) or not compare_digest(sent.encode(), pages_of(request).known.csrf.encode()):
+            if not isinstance(sent, str) or not compare_digest(sent.encode(), pages_of(request).secrets.csrf.encode()):
                 raise HTTPException(403, texts().errors.csrf)
             return await _guarded(request, change, request, form)
 
     return Route(path, answer, methods=["POST"])
 
 
-async def _guarded(request: Request, work: Callable[..., Response], *given: Any) -> Response:
+async def _guarded(request: Request, work: Callable[..., Response], *arguments: Any) -> Response:
     """The answer, computed in a thread; errors become pages on which no value of the data stands."""
     pages = pages_of(request)
-    back = pages.url(request.url.path.removeprefix(pages.known.room)) if request.method == "GET" else _referrer(request)
+    back = (
+        pages.url(request.url.path.removeprefix(pages.secrets.room)) if request.method == "GET" else _referrer(request)
+    )
     try:
-        return await run_in_threadpool(work, *given)
+        return await run_in_threadpool(work, *arguments)
     except HTTPException:
         raise
     except ShoalError as error:
@@ -210,7 +212,7 @@ async def _guarded(request: Request, work: Callable[..., Response], *given: Any)
 
 def _referrer(request: Request) -> str:
     """The page that the form was on."""
-    room = pages_of(request).known.room
-    own = f"{request.url.scheme}://{request.headers['host']}{room}/"
+    room = pages_of(request).secrets.room
+    page_prefix = f"{request.url.scheme}://{request.headers['host']}{room}/"
     sent = request.headers.get("referer", "")
-    return sent.removeprefix(own[: -len(room) - 1]) if sent.startswith(own) else f"{room}/"
+    return sent.removeprefix(page_prefix[: -len(room) - 1]) if sent.startswith(page_prefix) else f"{room}/"

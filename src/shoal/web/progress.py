@@ -34,8 +34,8 @@ def _show(request: Request) -> Response:
         return pages.failed(job.failure, pages.url(job.back))
     waiting = workspace_of(request).jobs.waiting(job)
     refresh = None if job.state in OVER else 1
-    found = [] if job.live is None else job.live()
-    best = min((point for point in found if point[2] != "fails"), key=lambda point: point[1], default=None)
+    points = [] if job.live is None else job.live()
+    best = min((point for point in points if point[2] != "fails"), key=lambda point: point[1], default=None)
     return pages.render(
         "progress.html",
         "",
@@ -43,18 +43,18 @@ def _show(request: Request) -> Response:
         waiting=waiting,
         refresh=refresh,
         back=pages.url(job.back),
-        n_found=len(found),
+        n_found=len(points),
         best=best,
-        scatter=_drawn(found),
+        scatter=_drawn(points),
     )
 
 
-def _drawn(found: list[LivePoint]) -> Any:
-    if not found:
+def _drawn(points: list[LivePoint]) -> Any:
+    if not points:
         return None
     from shoal.web.nodes import drawn_beside_table, scatter_of  # which load shoal, as a job with a point has
 
-    return drawn_beside_table(scatter_of(found, texts().run.loss), "found", texts().run.loss)
+    return drawn_beside_table(scatter_of(points, texts().run.loss), "found", texts().run.loss)
 
 
 def _cancel(request: Request, _: FormData) -> Response:
@@ -68,19 +68,19 @@ async def _events(request: Request) -> Response:
     """The state of a job whenever it changes, until it is over or the browser goes away."""
     job, stopping = _job(request), workspace_of(request).stopping
 
-    async def told() -> AsyncIterator[str]:
+    async def events() -> AsyncIterator[str]:
         last = ""
         while not stopping.is_set():
             over = job.state in OVER
-            found = json.dumps(job.as_dict())
-            if found != last:
-                yield f"data: {found}\n\n"
-                last = found
+            state = json.dumps(job.as_dict())
+            if state != last:
+                yield f"data: {state}\n\n"
+                last = state
             if over or await request.is_disconnected():
                 return
             await asyncio.sleep(EVERY)
 
-    return StreamingResponse(told(), media_type="text/event-stream")
+    return StreamingResponse(events(), media_type="text/event-stream")
 
 
 ROUTES = [

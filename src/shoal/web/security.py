@@ -57,20 +57,20 @@ class Tokens:
     """The token of the entrance, which opens it once; ``renewed`` is called with its successor."""
 
     current: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
-    used: bool = False
+    redeemed: bool = False
     renewed: Callable[[str], None] = lambda _: None
 
-    def take(self, given: str) -> bool:
+    def redeem(self, token: str) -> bool:
         """Return whether a token opens the entrance; one that was used before is replaced, so that its user can go on.
 
         Tokens stay in histories, and other users of this computer can read the command lines of browsers.
         """
-        if not secrets.compare_digest(given.encode(), self.current.encode()):
+        if not secrets.compare_digest(token.encode(), self.current.encode()):
             return False
-        if not self.used:
-            self.used = True
+        if not self.redeemed:
+            self.redeemed = True
             return True
-        self.current, self.used = secrets.token_urlsafe(32), False
+        self.current, self.redeemed = secrets.token_urlsafe(32), False
         self.renewed(self.current)
         return False
 
@@ -81,7 +81,7 @@ class Gate:
     def __init__(
         self,
         app: App,
-        known: Secrets,
+        secrets: Secrets,
         *,
         hosts: frozenset[str],
         upload_bytes: int,
@@ -89,7 +89,7 @@ class Gate:
         first: str = "/",
     ) -> None:
         self._app = app
-        self._known = known
+        self._secrets = secrets
         self._hosts = hosts
         self._scheme = scheme
         self._upload_bytes = upload_bytes
@@ -113,8 +113,8 @@ class Gate:
                 await _answer(safe, 204, "")
                 return
             self._check_cookie(scope, headers)
-            limit = self._upload_bytes if scope["path"] == f"{self._known.room}/upload" else FORM_BYTES
-            safe = _seen(safe, receive)
+            limit = self._upload_bytes if scope["path"] == f"{self._secrets.room}/upload" else FORM_BYTES
+            safe = _drained(safe, receive)
             limited = _limited(scope, headers, receive, limit)
         except HTTPException as refused:
             await _answer(safe, refused.status_code, refused.detail)
@@ -127,9 +127,9 @@ class Gate:
             raise HTTPException(400, "This server answers only to its own address.")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             raise HTTPException(405, "Only GET and POST are answered.")
-        own = f"{self._scheme}://{hosts[0].lower()}"
+        own_origin = f"{self._scheme}://{hosts[0].lower()}"
         origins = headers.all("origin")
-        if any(origin != own for origin in origins) or (scope["method"] == "POST" and len(origins) != 1):
+        if any(origin != own_origin for origin in origins) or (scope["method"] == "POST" and len(origins) != 1):
             raise HTTPException(403, "The request came from another site.")
         entering = scope["path"] == "/" and scope["method"] == "GET"
         # A link in another page may lead to the entrance, which asks for the token; nothing else.
@@ -137,23 +137,23 @@ class Gate:
             raise HTTPException(403, "The request came from another site.")
 
     def _check_cookie(self, scope: Scope, headers: _Headers) -> None:
-        given = _cookie(headers)
-        if not (scope["path"] + "/").startswith(self._known.room + "/") or not secrets.compare_digest(
-            given.encode(), self._known.cookie.encode()
+        cookie = _cookie(headers)
+        if not (scope["path"] + "/").startswith(self._secrets.room + "/") or not secrets.compare_digest(
+            cookie.encode(), self._secrets.cookie.encode()
         ):
             raise HTTPException(403, "Open the address that shoal web has printed in the terminal.")
 
     async def _enter(self, scope: Scope, headers: _Headers, send: Send) -> None:
         """Exchange the token for a cookie. A page and no redirect: a redirect that began in another page, such as the
         file that opens the browser, would arrive without a cookie that is SameSite=Strict."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["method"] != "GET" or "prefetch" in headers.first("sec-purpose"):  # nobody looks at the answer
             raise HTTPException(403, "This address is opened by a person.")
-        if not self._known.tokens.take(given):
+        if not self._secrets.tokens.redeem(token):
             raise HTTPException(403, "An address opens the page once: open the one that shoal web has printed last.")
-        room, onward = self._known.room, self._known.room + self._first
+        room, onward = self._secrets.room, self._secrets.room + self._first
         secure = "; Secure" if self._scheme == "https" else ""
-        cookie = f"{COOKIE}={self._known.cookie}; Path={room}/; HttpOnly; SameSite=Strict{secure}"
+        cookie = f"{COOKIE}={self._secrets.cookie}; Path={room}/; HttpOnly; SameSite=Strict{secure}"
         page = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>shoal</title>'
             f'<meta http-equiv="refresh" content="0;url={onward}"></head>'
@@ -167,7 +167,7 @@ class _Headers:
         self._pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
 
     def all(self, name: str) -> list[str]:
-        return [value for given, value in self._pairs if given == name]
+        return [value for own_name, value in self._pairs if own_name == name]
 
     def first(self, name: str) -> str:
         return next(iter(self.all(name)), "")
@@ -186,11 +186,11 @@ def _limited(scope: Scope, headers: _Headers, receive: Receive, limit: int) -> R
         raise HTTPException(413, f"At most {limit // 2**20:,} MB are taken.")
     upload = limit != FORM_BYTES
     end = None if upload else asyncio.get_running_loop().time() + FORM_SECONDS
-    taken = 0
+    size = 0
     complete = scope["method"] != "POST"
 
-    async def take() -> Message:
-        nonlocal taken, complete
+    async def receive_within_limit() -> Message:
+        nonlocal size, complete
         if complete:  # the body is here: what comes next is that the browser goes away, whenever that is
             return await receive()
         seconds = CHUNK_SECONDS if end is None else end - asyncio.get_running_loop().time()
@@ -198,16 +198,16 @@ def _limited(scope: Scope, headers: _Headers, receive: Receive, limit: int) -> R
             message = await asyncio.wait_for(receive(), max(0.0, seconds))
         except TimeoutError:
             raise HTTPException(408, "The request took too long to arrive.") from None
-        taken += len(message.get("body", b""))
+        size += len(message.get("body", b""))
         complete = not message.get("more_body", False)
-        if taken > limit:
+        if size > limit:
             raise HTTPException(413, f"At most {limit // 2**20:,} MB are taken.")
         return message
 
-    return take
+    return receive_within_limit
 
 
-def _seen(send: Send, receive: Receive) -> Send:
+def _drained(send: Send, receive: Receive) -> Send:
     """Send the same answers; after "too large" the rest of the body is read and dropped before the connection closes.
 
     A browser looks at the answer when it has sent everything; closed before that, it would show an error of its own.
@@ -224,9 +224,9 @@ def _seen(send: Send, receive: Receive) -> Send:
         left = DRAINED
         with suppress(TimeoutError):
             while left > 0:
-                found = await asyncio.wait_for(receive(), CHUNK_SECONDS)
-                left -= len(found.get("body", b""))
-                if not found.get("more_body", False):
+                part = await asyncio.wait_for(receive(), CHUNK_SECONDS)
+                left -= len(part.get("body", b""))
+                if not part.get("more_body", False):
                     break
         await send({"type": "http.response.body", "body": b""})
 
@@ -236,19 +236,19 @@ def _seen(send: Send, receive: Receive) -> Send:
 def _with_headers(send: Send) -> Send:
     async def safe(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = [(name.lower(), value) for name, value in message.get("headers", [])]
-            there = {name for name, _ in given}
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there]
-            message = {**message, "headers": [*given, *more]}
+            headers = [(name.lower(), value) for name, value in message.get("headers", [])]
+            names = {name for name, _ in headers}
+            missing = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in names]
+            message = {**message, "headers": [*headers, *missing]}
         await send(message)
 
     return safe
 
 
 async def _answer(send: Send, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-    given = {"content-type": "text/plain; charset=utf-8", "connection": "close", **(headers or {})}
+    fields = {"content-type": "text/plain; charset=utf-8", "connection": "close", **(headers or {})}
     body = text.encode()
-    given["content-length"] = str(len(body))
-    pairs = [(name.encode(), value.encode()) for name, value in given.items()]
+    fields["content-length"] = str(len(body))
+    pairs = [(name.encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

@@ -21,14 +21,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shoal.errors import DataError
 from shoal.web.app import UPLOAD_BYTES, application
-from shoal.web.loading import loaded
+from shoal.web.loading import load_screens
 from shoal.web.screens.open import open_in
 from shoal.web.security import Secrets
 from shoal.web.workspace import Workspace
 
 MAX_SILENT = 64  # connections of a computer that have not asked for anything yet: the oldest makes way for the next
 HEADER_SECONDS = 10.0  # in which a connection must have sent its first headers
-TURN = 0.001  # seconds after which a job that computes lets a request have Python's lock; there are many such turns
+SWITCH_SECONDS = (
+    0.001  # seconds after which a job that computes lets a request have Python's lock; there are many such turns
+)
 
 
 class _Protocol(H11Protocol):
@@ -41,8 +43,10 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
-        others = [other for other in self.connections if isinstance(other, _Protocol) and other._is_silent]
-        silent = [other for other in others if self.client and other.client and other.client[0] == self.client[0]]
+        silent_connections = [other for other in self.connections if isinstance(other, _Protocol) and other._is_silent]
+        silent = [
+            other for other in silent_connections if self.client and other.client and other.client[0] == self.client[0]
+        ]
         if len(silent) > MAX_SILENT:
             min(silent, key=lambda other: other._since).transport.close()
 
@@ -90,7 +94,7 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def check_host(host: str, *, known: bool, certificate: Path | None, key: Path | None) -> None:
+def check_host(host: str, *, insisting: bool, certificate: Path | None, key: Path | None) -> None:
     """Other computers are let in only by whoever insists, and only with TLS."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -100,7 +104,7 @@ def check_host(host: str, *, known: bool, certificate: Path | None, key: Path | 
         raise DataError("TLS needs two files, the certificate and its key", "give --tls-certificate and --tls-key")
     if loopback:
         return
-    if not known or certificate is None:
+    if not insisting or certificate is None:
         raise DataError(
             "the page shows private data and is served to this computer only",
             "leave --host out; or give --i-know-what-i-do with --tls-certificate and --tls-key",
@@ -128,15 +132,15 @@ def serve(
 
     ``data`` is a table to open at once, with a ``policy`` where one is named.
     """
-    known = Secrets()
+    secrets = Secrets()
     scheme = "http" if certificate is None else "https"
     listening = _listening(host, port)
     port = listening.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    names = {shown, "localhost"} if host != "127.0.0.1" else {"127.0.0.1", "localhost"}
+    host_in_address = f"[{host}]" if ":" in host else host
+    names = {host_in_address, "localhost"} if host != "127.0.0.1" else {"127.0.0.1", "localhost"}
     app = application(
         workspace,
-        known,
+        secrets,
         hosts=frozenset(f"{name}:{port}" for name in names),
         scheme=scheme,
         upload_bytes=upload_bytes,
@@ -144,17 +148,17 @@ def serve(
     )
 
     def address(token: str) -> str:
-        return f"{scheme}://{shown}:{port}/?token={token}"
+        return f"{scheme}://{host_in_address}:{port}/?token={token}"
 
-    known.tokens.renewed = lambda token: ready(address(token))
+    secrets.tokens.renewed = lambda token: ready(address(token))
 
     def answering() -> None:
-        ready(address(known.tokens.current))
+        ready(address(secrets.tokens.current))
         if browser:
-            _open_browser(workspace.folder, address(known.tokens.current))
-        threading.Thread(target=loaded, daemon=True).start()  # while the browser draws the first screen
+            _open_browser(workspace.folder, address(secrets.tokens.current))
+        threading.Thread(target=load_screens, daemon=True).start()  # while the browser draws the first screen
 
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_SECONDS)
     logging.getLogger("uvicorn.error").disabled = True  # a traceback may quote the data
     logging.getLogger("asyncio").disabled = True
     config = uvicorn.Config(
@@ -184,14 +188,14 @@ def serve(
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        found.bind((host, port))
+        listener.bind((host, port))
     except OSError as error:
-        found.close()
+        listener.close()
         raise DataError(f"port {port} of {host} cannot be used ({error.strerror})", "leave --port out") from None
-    found.listen(128)
-    return found
+    listener.listen(128)
+    return listener
 
 
 def _open_browser(folder: Path, address: str) -> None:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.search.full_domain.visits import Visits
 
-DRAFTS = 2_000  # that are kept
-RELEASES = 8  # that stay in memory
-PREVIEWS = 8  # of hierarchies
-BARS = 24  # of the small distribution of a column
+MAX_DRAFTS = 2_000  # that are kept
+MAX_RELEASES = 8  # that stay in memory
+MAX_PREVIEWS = 8  # of hierarchies
+N_BARS = 24  # of the small distribution of a column
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Opened:
     engine: Engine
     inspection: Inspection
     options: tuple[str, ...] = ()  # beside the argument
-    before: str = ""  # a command that makes the table, where one does
+    setup_command: str = ""  # a command that makes the table, where one does
     frequencies: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of the most frequent values, per column
     sample: Sequence[Sequence[str]] = ()  # the first rows, shown when asked
 
@@ -93,8 +93,8 @@ class Draft:
 
     def column(self, name: str) -> Mapping[str, Any]:
         """The fields of a column."""
-        found: Mapping[str, Any] = self.fields["columns"].get(name, {"role": "plain"})
-        return found
+        fields: Mapping[str, Any] = self.fields["columns"].get(name, {"role": "plain"})
+        return fields
 
 
 @dataclass(eq=False)
@@ -149,7 +149,7 @@ class Workspace:
             self._last += 1
             return self._last
 
-    def place(self) -> Path:
+    def new_folder(self) -> Path:
         """A new folder of the user's alone."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
@@ -174,15 +174,15 @@ class Workspace:
     def _keep(self, draft: Draft) -> Draft:
         with self._lock:
             self.drafts[draft.number] = draft
-            for number in list(self.drafts)[:-DRAFTS]:
+            for number in list(self.drafts)[:-MAX_DRAFTS]:
                 del self.drafts[number]
         return draft
 
-    def keep_preview(self, key: str, found: Any) -> None:
+    def keep_preview(self, key: str, preview: Any) -> None:
         """Keep what a job has found out about a hierarchy; the oldest goes."""
         with self._lock:
-            self.previews[key] = found
-            for old in list(self.previews)[:-PREVIEWS]:
+            self.previews[key] = preview
+            for old in list(self.previews)[:-MAX_PREVIEWS]:
                 del self.previews[old]
 
     def add_run(self, draft: Draft, release: Release, seconds: float) -> WebRun:
@@ -190,8 +190,8 @@ class Workspace:
         run = WebRun(self._next(), draft, release, seconds)
         with self._lock:
             self.runs[run.number] = run
-            held = [other for other in self.runs.values() if other.release is not None]
-            for other in held[:-RELEASES]:
+            in_memory = [other for other in self.runs.values() if other.release is not None]
+            for other in in_memory[:-MAX_RELEASES]:
                 other.release = None
                 other.cache.clear()
         return run

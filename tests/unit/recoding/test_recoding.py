@@ -64,7 +64,7 @@ def test_classes_are_released_as_what_covers_them() -> None:
     assert answer.levels == {"age": None, "sex": None}
 
 
-@pytest.mark.parametrize(("cells", "text"), [("range", "34-35"), ("set", "34-35"), ("hierarchy", "30-39")])
+@pytest.mark.parametrize(("cells", "text"), [("tight-range", "34-35"), ("tight-set", "34-35"), ("hierarchy", "30-39")])
 def test_cells_are_written_as_the_policy_says(cells: str, text: str) -> None:
     asked = policy(cells)
     counted, problem = problem_of(asked)

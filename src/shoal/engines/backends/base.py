@@ -98,6 +98,10 @@ class Backend:
             )
         return column
 
+    def as_stored(self, column: Any) -> Any:
+        """Return texts that differ wherever the stored cells differ, also where ``plain`` makes them equal."""
+        return column.cast(str)
+
     def same(self, left: Any, right: Any) -> Any:
         """Return whether two values are equal or both null, as a condition that the database can hash."""
         return left.identical_to(right)

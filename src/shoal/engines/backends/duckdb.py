@@ -17,7 +17,7 @@ from shoal.engines.backends.base import TABLE, Backend, Context, Judge
 from shoal.engines.backends.connection_errors import reaching
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
-from shoal.engines.backends.duckdb_functions import maxima, without_nan
+from shoal.engines.backends.duckdb_functions import maxima, shoal_bits, without_nan
 from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
 from shoal.engines.formats.dialects import comma_columns, dialect_for
 from shoal.engines.formats.folders import check_file_or_folder
@@ -122,6 +122,15 @@ class DuckDB(Backend):
     def plain(self, column: Any, *, key: bool) -> Any:
         """Normalize as the other backends do, but without ``isnan``."""
         return without_nan(column) if column.type().is_floating() else super().plain(column, key=key)
+
+    def as_stored(self, column: Any) -> Any:
+        """Return the bits of floats: as texts, all NaN look alike, and R marks its missing values by one of them."""
+        if not column.type().is_floating():
+            return super().as_stored(column)
+        self.ibis.con.execute(
+            "CREATE TEMP MACRO IF NOT EXISTS shoal_bits(number) AS CAST(CAST(number AS BIT) AS VARCHAR)"
+        )
+        return shoal_bits(column)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Register an Arrow table, which DuckDB reads in place."""

@@ -12,6 +12,11 @@ def isfinite(number: float) -> bool:  # type: ignore[empty-body]
     """DuckDB's ``isfinite``: neither infinite nor NaN."""
 
 
+@ibis.udf.scalar.builtin
+def shoal_bits(number: float) -> str:  # type: ignore[empty-body]
+    """A macro that is made before it is used: a number as the bits that are stored."""
+
+
 def without_nan(column: Any) -> Any:
     """Replace NaN and -0.0; DuckDB infers ``isnan`` to be false from the bounds of Parquet files, which ignore NaN."""
     kind, number = column.type(), column + 0.0

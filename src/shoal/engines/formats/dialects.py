@@ -23,7 +23,7 @@ from shoal.engines.formats.layout import CHUNK, Dialect
 from shoal.engines.formats.sql_files import sql_source
 from shoal.engines.sql import quoted
 from shoal.errors import OutputError, VerificationError
-from shoal.hierarchies.bounds import added
+from shoal.hierarchies.bounds import bound_names
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
@@ -45,7 +45,7 @@ def comma_columns(policy: Policy, dialect: Dialect | None, names: Sequence[str])
     if dialect is None or policy.release.csv_dialect != "input":
         return ()
     with_commas = {name for name, column in policy.columns.items() if column.decimal == ","}
-    with_commas.update(more for name, of in added(policy).items() if name in with_commas for more in of)
+    with_commas.update(more for name, of in bound_names(policy).items() if name in with_commas for more in of)
     return tuple(name for name in names if name in with_commas)
 
 

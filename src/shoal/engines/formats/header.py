@@ -16,18 +16,20 @@ from shoal.hierarchies.formats import date_formats
 
 NUMERAL = re.compile(r"\s*[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?\s*%?")
 WORD = re.compile(r"[^\W\d][\w.-]*")
-SENTENCE = 4  # words: a question may be the name of a column, but hardly one of sentences
-LIKE = 0.8  # share of the values of a column that look alike
-RARE = 0.05  # chance that a record has new values throughout, from which on the first line is none
-FEW = 3  # records that show what the values of a column look like
+SENTENCE_WORDS = 4  # words: a question may be the name of a column, but hardly one of sentences
+ALIKE_SHARE = 0.8  # share of the values of a column that look alike
+CLEARLY = 0.7  # share of the names that differ from their values, above which the first line has names
+RARE_CHANCE = 0.05  # chance that a record has new values throughout, from which on the first line is none
 
 
 def require_header(name: str, names: Sequence[str], records: Sequence[Sequence[str]]) -> None:
     """Raise an error if the first line of a file looks like one of its first ``records``; no message quotes it."""
     values = [[record[j] for record in records if len(record) > j] for j in range(len(names))]
     n = sum(map(looks_like_values, names, values))
-    differs = any(map(differs_from_values, names, values)) or math.prod(map(chance_of_new, values)) <= RARE
-    if n or (len(records) >= FEW and not differs):
+    n_differ = sum(map(differs_from_values, names, values))
+    differs = n_differ > 0 or math.prod(map(chance_of_new, values)) <= RARE_CHANCE
+    like_a_record = n > 0 and n_differ <= CLEARLY * len(names)  # in a column 'married', a value may be 'married', too
+    if like_a_record or (records and not differs):
         columns = f"In {n} of {len(names)} columns it looks like one of the values below it"
         raise DataError(
             f"{name}: is the first line a line of column names? "
@@ -46,17 +48,17 @@ def looks_like_values(name: str, values: Sequence[str]) -> bool:
     if name in filled:
         return True
     if NUMERAL.fullmatch(name):
-        return _most(bool(NUMERAL.fullmatch(value)) for value in filled)
-    if "://" in name or "@" in name or len(name.split()) >= SENTENCE:
-        return _most(("://" in value or "@" in value or len(value.split()) >= SENTENCE) for value in filled)
+        return _nearly_all(bool(NUMERAL.fullmatch(value)) for value in filled)
+    if "://" in name or "@" in name or len(name.split()) >= SENTENCE_WORDS:
+        return _nearly_all(("://" in value or "@" in value or len(value.split()) >= SENTENCE_WORDS) for value in filled)
     if not _has_digit(name):
         return False
     if forms := date_formats([name]):
-        return _most(bool(set(forms) & set(date_formats([value]))) for value in filled[:100])
-    if not WORD.fullmatch(name) and _most(_has_digit(value) and not NUMERAL.fullmatch(value) for value in filled):
+        return _nearly_all(bool(set(forms) & set(date_formats([value]))) for value in filled[:100])
+    if not WORD.fullmatch(name) and _nearly_all(_has_digit(value) and not NUMERAL.fullmatch(value) for value in filled):
         return True
     shape = _shape(name)
-    return _most(_shape(value) == shape for value in filled)
+    return _nearly_all(_shape(value) == shape for value in filled)
 
 
 def differs_from_values(name: str, values: Sequence[str]) -> bool:
@@ -66,7 +68,7 @@ def differs_from_values(name: str, values: Sequence[str]) -> bool:
         return False
     for trait in (_is_short, _has_digit, _begins_lower, _is_upper, _has_blank, _has_mark):
         n = sum(map(trait, filled))
-        if (n <= (1 - LIKE) * len(filled)) if trait(name) else n >= LIKE * len(filled):
+        if (n <= (1 - ALIKE_SHARE) * len(filled)) if trait(name) else n >= ALIKE_SHARE * len(filled):
             return True
     return False
 
@@ -111,6 +113,6 @@ def _has_mark(text: str) -> bool:
     return any(mark in text for mark in "_@/:")
 
 
-def _most(answers: Iterable[bool]) -> bool:
-    found = list(answers)
-    return sum(found) >= LIKE * len(found)
+def _nearly_all(answers: Iterable[bool]) -> bool:
+    verdicts = list(answers)
+    return sum(verdicts) >= ALIKE_SHARE * len(verdicts)

@@ -14,6 +14,7 @@ from shoal.errors import DataError
 PLAIN_BYTES, TIMES, MOST_BYTES = 2**26, 250, 2**32
 MOST_CELLS = 50_000_000
 CHUNK = 2**20
+DESCRIPTORS = (0, 12, 16, 20, 24)  # bytes after a file of an archive that repeat its size and checksum
 
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 EXPECTED = re.compile(
@@ -54,8 +55,13 @@ ELEMENTS = frozenset(
 ELEMENTS_OF_TEXTS = frozenset((b"sst", b"si", b"t"))
 _ELEMENT = re.compile(rb"<(?:\w+:)?(\w+|!--)")
 _CELL_STYLE = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(/?)>")
-_PLACE, _STYLE = re.compile(rb'\br="([A-Z]{1,3})([0-9]+)"'), re.compile(rb'\bs="([0-9]+)"')
-_ROW_LOOKS = re.compile(rb'<(?:\w+:)?row\b[^>]*?\b(?:hidden="(?:1|true)"|customFormat="|outlineLevel=")')
+_CELL_NAME, _STYLE = re.compile(rb'\br="([A-Z]{1,3})([0-9]+)"'), re.compile(rb'\bs="([0-9]+)"')
+_TYPE = re.compile(rb'\bt="')
+_ROW_TAG = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
+_ROW_LOOKS = re.compile(
+    rb'\b(?:hidden="(?:1|true)"|customFormat="|outlineLevel="|collapsed="|thickTop="|thickBot="|ph=")'
+)
+_OWN_HEIGHT, _HEIGHT = re.compile(rb'\bcustomHeight="(?:1|true)"'), re.compile(rb'\bht="([^"]*)"')
 _ROW, _CELL = re.compile(rb"<(?:\w+:)?row[ />]"), re.compile(rb"<(?:\w+:)?c [^>]*?r=\"([A-Z]{1,3})[0-9]+\"")
 _SHARED = re.compile(
     rb"<(?:\w+:)?c [^>]*?t=\"s\"[^>]*>\s*(?:<(?:\w+:)?f[^>]*>[^<]*</(?:\w+:)?f>)?<(?:\w+:)?v>([0-9]+)<"
@@ -152,30 +158,62 @@ def _elements(book: zipfile.ZipFile, part: str, plain: frozenset[bytes]) -> int:
 
 
 def _looks(book: zipfile.ZipFile, sheet: str) -> int:
-    """Count the cells below the first row in a style that most of their column have not, and hidden or marked rows."""
+    """Count the cells below the first row in a style that most of their column have not, and hidden or marked rows.
+
+    Of the blank cells of a column, some may be stored as an empty text and others not at all.
+    """
     if sheet not in book.namelist():
         return 0
     styles: dict[bytes, Counter[tuple[bytes, bool]]] = {}
-    n_rows = 0
+    typed_blanks: Counter[bytes] = Counter()
+    heights: Counter[bytes] = Counter()
+    n_different = 0
     for piece in _pieces(book, book.getinfo(sheet)):
-        n_rows += len(_ROW_LOOKS.findall(piece))
+        for row in _ROW_TAG.findall(piece):
+            n_different += bool(_ROW_LOOKS.search(row))
+            height = _HEIGHT.search(row) if _OWN_HEIGHT.search(row) else None
+            heights[b"" if height is None else height[1]] += b'r="1"' not in row.split()
         for cell, empty in _CELL_STYLE.findall(piece):
-            place, style = _PLACE.search(cell), _STYLE.search(cell)
-            if place is not None and place[2] != b"1":
-                styles.setdefault(place[1], Counter())[style[1] if style else b"0", bool(empty)] += 1
-    n_cells = 0
-    for column in styles.values():
+            name, style = _CELL_NAME.search(cell), _STYLE.search(cell)
+            if name is not None and name[2] != b"1":
+                styles.setdefault(name[1], Counter())[style[1] if style else b"0", bool(empty)] += 1
+                typed_blanks[name[1]] += bool(empty and _TYPE.search(cell))
+    n_rows = heights.total()
+    n_different += n_rows - max(heights.values(), default=0)
+    for letters, column in styles.items():
         filled = {style: n for (style, empty), n in column.items() if not empty}
         usual = max(filled, key=lambda style: filled[style], default=b"0")
-        n_cells += sum(n for (style, empty), n in column.items() if style != usual and not (empty and style == b"0"))
-    return n_rows + n_cells
+        n_different += sum(
+            n for (style, empty), n in column.items() if style != usual and not (empty and style == b"0")
+        )
+        n_blanks = n_rows - sum(filled.values())
+        n_different += min(typed_blanks[letters], n_blanks - typed_blanks[letters])
+    return n_different
 
 
 def _pieces_of_archive(book: zipfile.ZipFile) -> int:
-    """Count what a zip archive can hold beside its files: bytes before them, comments, files that another one hides."""
+    """Count what a zip archive can hold beside its files: other bytes, comments, files that another one hides."""
     members = book.infolist()
-    before = min((member.header_offset for member in members), default=0) > 0
-    return before + sum(bool(member.comment) for member in members) + len(members) - len({m.filename for m in members})
+    hidden = len(members) - len({member.filename for member in members})
+    return _n_gaps(book) + hidden + sum(bool(member.comment) for member in members)
+
+
+def _n_gaps(book: zipfile.ZipFile) -> int:
+    """Count the places with bytes before, between and after the files of an archive and its directory."""
+    if book.fp is None:
+        return 0
+    n_gaps = end = 0
+    for member in sorted(book.infolist(), key=lambda member: member.header_offset):
+        n_gaps += member.header_offset - end not in (DESCRIPTORS if end else (0,))
+        book.fp.seek(member.header_offset + 26)
+        lengths = book.fp.read(4)
+        n_name, n_extra = int.from_bytes(lengths[:2], "little"), int.from_bytes(lengths[2:], "little")
+        end = member.header_offset + 30 + n_name + n_extra + member.compress_size
+    n_gaps += book.start_dir - end not in DESCRIPTORS
+    size = book.fp.seek(0, 2)
+    book.fp.seek(max(0, size - 2**17))
+    tail = book.fp.read()
+    return n_gaps + (len(tail) - tail.rfind(b"PK\5\6") > 22 + len(book.comment))
 
 
 def _pieces(book: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:

@@ -31,13 +31,13 @@ class Expense:
     """One entry of a ledger: the statistics, the data and the privacy cost."""
 
     cost: Budget
-    asked: tuple[str, ...]
+    statistics: tuple[str, ...]
     data: str  # hash of the file or frame; empty for a table in a database
     time: str
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"time": self.time, "cost": self.cost.as_dict(), "asked": list(self.asked), "data": self.data}
+        return {"time": self.time, "cost": self.cost.as_dict(), "asked": list(self.statistics), "data": self.data}
 
 
 @dataclass(frozen=True)

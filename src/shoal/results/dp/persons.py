@@ -26,6 +26,6 @@ def key_of_person(column: Any) -> Any:
     text = column.lower().translate("".join(map(chr, ALIKE)), "".join(ALIKE.values())).re_replace(HIDDEN, "")
     text = text.lower().re_replace(" +", " ").strip()
     digits = text.re_replace("[.]0*$", "").re_replace("^[+]?0*", "")
-    said = ibis.ifelse(text.re_search("^[+]?[0-9]+([.]0*)?$"), ibis.literal("n").concat(digits), text)
+    normal = ibis.ifelse(text.re_search("^[+]?[0-9]+([.]0*)?$"), ibis.literal("n").concat(digits), text)
     bare = text.re_replace(f"^{ENDS}", "").re_replace(f"{ENDS}$", "")
-    return ibis.ifelse(text.isin(sorted(NOTHING)) | bare.isin(sorted(NOTHING)), ibis.null("string"), said)
+    return ibis.ifelse(text.isin(sorted(NOTHING)) | bare.isin(sorted(NOTHING)), ibis.null("string"), normal)

@@ -39,8 +39,8 @@ from shoal.results.dp.query import NO_LEDGER
 from shoal.results.dp.statistics import TableStatistic, require_few_cells
 from shoal.tables.frequency import Codes, Floats
 
-MOST_COLUMNS = 40  # 780 pairs, each a GROUP BY
-MOST_ROWS = 20_000_000  # with hardly any budget, the noisy total may be anything
+MAX_COLUMNS = 40  # 780 pairs, each a GROUP BY
+MAX_ROWS = 20_000_000  # with hardly any budget, the noisy total may be anything
 NOT_KEPT = (
     "Only the counts of columns and of the named pairs are kept, with noise; what else the rows seem to show follows "
     "from them. Records with a missing or unlisted value are in no count of that column."
@@ -158,8 +158,8 @@ def synthesize(
     >>> made.table.num_rows, made.table.column_names, made.pairs
     (500, ['age', 'ward'], (('age', 'ward'),))
     """
-    if rows is not None and not 1 <= rows <= MOST_ROWS:
-        raise PolicyError(f"rows must be between 1 and {MOST_ROWS:,}")
+    if rows is not None and not 1 <= rows <= MAX_ROWS:
+        raise PolicyError(f"rows must be between 1 and {MAX_ROWS:,}")
     request = _SynthesisRequest(
         columns=columns,
         pairs=pairs,
@@ -275,8 +275,8 @@ class _SynthesisRequest:
     def prepared(self, data: Data | Engine, budget: Budget, ledger: Ledger | None) -> PreparedSynthesis:
         if not 0.5 <= self.confidence < 1:
             raise PolicyError("confidence must be at least 0.5 and less than 1")
-        if isinstance(self.columns, str) or not 1 <= len(self.columns) <= MOST_COLUMNS:
-            raise PolicyError(f"columns must be a list of 1 to {MOST_COLUMNS} columns", option="--columns age,ward")
+        if isinstance(self.columns, str) or not 1 <= len(self.columns) <= MAX_COLUMNS:
+            raise PolicyError(f"columns must be a list of 1 to {MAX_COLUMNS} columns", option="--columns age,ward")
         if len(set(self.columns)) < len(self.columns):
             raise PolicyError("columns names a column twice")
         if self.entity in self.columns:
@@ -406,7 +406,7 @@ class PreparedSynthesis:
         of_pair = dict(zip(candidates, zip(paired, exact[len(singles) :], strict=True), strict=True))
         tree = self.pairs if self.pairs is not None else self._chosen({p: of_pair[p][1] for p in candidates}, columns)
         marginals = consistent(columns, {pair: self._measured(*of_pair[pair]) for pair in tree})
-        n_rows = min(max(round(marginals.total), 1), MOST_ROWS) if n_rows is None else n_rows  # no file has no rows
+        n_rows = min(max(round(marginals.total), 1), MAX_ROWS) if n_rows is None else n_rows  # no file has no rows
         codes = drawn_rows(marginals, n_rows, np.random.default_rng(seed))
         labelled = {cells.column: _labelled(cells, codes[:, i]) for i, cells in enumerate(self.cells)}
         names_of = [(self.cells[i].column, self.cells[j].column) for i, j in tree]

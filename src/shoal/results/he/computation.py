@@ -19,7 +19,7 @@ from shoal.errors import PolicyError
 from shoal.results.he.parameters import LARGEST, PROBES, SCALE_BITS, EncryptionParameters
 from shoal.results.smc.local import exact_fraction
 
-MOST_DECIMALS = 15
+MAX_DECIMALS = 15
 
 # A sign, then a number with or without a column, or a column alone.
 _NUMBER = r"[0-9]{1,40}(?:[.][0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?"
@@ -36,12 +36,12 @@ class NumberColumn:
     decimals: int = 0
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> NumberColumn:
+    def read(cls, fields: Mapping[str, Any]) -> NumberColumn:
         """Return the column in the header of a file."""
-        decimals = int(told["decimals"])
-        if not 0 <= decimals <= MOST_DECIMALS:
+        decimals = int(fields["decimals"])
+        if not 0 <= decimals <= MAX_DECIMALS:
             raise ValueError
-        return cls(str(told["name"]), told_fraction(told["low"]), told_fraction(told["high"]), decimals)
+        return cls(str(fields["name"]), fraction_of_text(fields["low"]), fraction_of_text(fields["high"]), decimals)
 
     @property
     def scale(self) -> int:
@@ -81,16 +81,16 @@ class LinearScore:
         weights: dict[str, Fraction] = {}
         intercept, start = Fraction(0), 0
         while start < len(text):
-            found = _TERM.match(text, start)
-            if found is None or (start and not found[1]):
+            term = _TERM.match(text, start)
+            if term is None or (start and not term[1]):
                 hint = "write it as 0.5*age+2*stay-3; in Python, columns may have any name"
                 raise PolicyError("the formula of a score cannot be read", hint)
-            number = exact_fraction(found[2] or "1") * (-1 if found[1] == "-" else 1)
-            if column := (found[3] or found[4] or "").strip():
+            number = exact_fraction(term[2] or "1") * (-1 if term[1] == "-" else 1)
+            if column := (term[3] or term[4] or "").strip():
                 weights[column] = weights.get(column, Fraction(0)) + number
             else:
                 intercept += number
-            start = found.end()
+            start = term.end()
         return cls(weights, intercept)
 
     @cached_property
@@ -150,19 +150,19 @@ class Computation:
                 raise PolicyError("a regression needs a target and other columns, each once", "such as cost=age,stay")
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> Computation:
+    def read(cls, fields: Mapping[str, Any]) -> Computation:
         """Return the computation in the header of a file."""
         return cls(
-            tuple(map(str, told["sum"])),
-            tuple(map(str, told["mean"])),
+            tuple(map(str, fields["sum"])),
+            tuple(map(str, fields["mean"])),
             {
                 str(name): LinearScore(
-                    {str(column): told_fraction(weight) for column, weight in score["weights"].items()},
-                    told_fraction(score["intercept"]),
+                    {str(column): fraction_of_text(weight) for column, weight in score["weights"].items()},
+                    fraction_of_text(score["intercept"]),
                 )
-                for name, score in told["score"].items()
+                for name, score in fields["score"].items()
             },
-            tuple(tuple(map(str, names)) for names in told["regression"]),
+            tuple(tuple(map(str, names)) for names in fields["regression"]),
         )
 
     @cached_property
@@ -228,22 +228,22 @@ class Packing:
         if item.score is not None:
             weights, intercept, _ = item.score.multiples(self.columns)
             largest = sum(abs(w) * self.columns[name].magnitude for name, w in weights.items()) + abs(intercept)
-            what, hint = f"score {item.label!r}", "round the weights"
+            amount, hint = f"score {item.label!r}", "round the weights"
         else:
             times = sum(self.n_rows) if masked else self.n_chunks
             largest = times * math.prod(self.columns[name].magnitude for name in item.columns)
-            what, hint = f"the sum of {'·'.join(item.columns)}", "encrypt with narrower bounds or fewer decimals"
+            amount, hint = f"the sum of {'·'.join(item.columns)}", "encrypt with narrower bounds or fewer decimals"
             if masked:
                 hint += ", or leave the mask out if the owner of the secret key may see the rows"
         option = "--no-mask" if masked and item.score is None else None
         if self.parameters.exact and 2 * largest >= self.parameters.plain_modulus:
             digits = len(str(self.parameters.plain_modulus // 2)) - 1
-            raise PolicyError(f"{what} could have more than {digits} digits, and overflow", hint, option=option)
+            raise PolicyError(f"{amount} could have more than {digits} digits, and overflow", hint, option=option)
         if not self.parameters.exact and self.slot_size(item) >= LARGEST:
-            raise PolicyError(f"{what} could be too large for this scheme", "encrypt with narrower bounds")
+            raise PolicyError(f"{amount} could be too large for this scheme", "encrypt with narrower bounds")
         smallest = min(map(abs, item.score.exact[0].values())) if item.score is not None else Fraction(1)
         if not self.parameters.exact and smallest < Fraction(1, 2**20):
-            raise PolicyError(f"{what} has a weight that is too small for this scheme", "multiply all weights alike")
+            raise PolicyError(f"{amount} has a weight that is too small for this scheme", "multiply all weights alike")
 
     # ── CKKS ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -265,8 +265,8 @@ class Packing:
                 abs(float(w)) * fresh[name] + (float(self._size(name)) + fresh[name]) * encoded
                 for name, w in weights.items()
             )
-            one = self.parameters.fresh_error(1.0)  # the intercept is a multiple of an encrypted 1
-            return error + abs(float(intercept)) * one + (1 + one) * encoded + rounding
+            unit_error = self.parameters.fresh_error(1.0)  # the intercept is a multiple of an encrypted 1
+            return error + abs(float(intercept)) * unit_error + (1 + unit_error) * encoded + rounding
         sizes = [float(self._size(name)) for name in item.columns]
         errors = [fresh[name] for name in item.columns]
         if len(sizes) == 1:
@@ -299,7 +299,7 @@ def _written(value: Any) -> Fraction:
     return value if isinstance(value, Fraction) else exact_fraction(value)
 
 
-def told_fraction(text: Any) -> Fraction:
+def fraction_of_text(text: Any) -> Fraction:
     """Return a fraction in the header of a file; an exponent, which could make it gigantic, is not accepted."""
     if not isinstance(text, str) or not re.fullmatch(r"-?[0-9]{1,60}(/[0-9]{1,60})?", text):
         raise ValueError("not a fraction")

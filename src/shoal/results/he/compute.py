@@ -79,26 +79,26 @@ def compute(
     but the totals from the owner of the secret key, in the exact scheme; this is the default there.
     """
     public = loaded_key(key)
-    given = [tables] if isinstance(tables, EncryptedTable | str | Path) else list(tables)
-    opened = [table if isinstance(table, EncryptedTable) else EncryptedTable.load(table) for table in given]
+    operands = [tables] if isinstance(tables, EncryptedTable | str | Path) else list(tables)
+    opened = [table if isinstance(table, EncryptedTable) else EncryptedTable.load(table) for table in operands]
     if not opened:
         raise PolicyError("no encrypted table is given")
     for table in opened:
         public.require_same(table.key, "an encrypted table")
     packing = packing_of(opened)
-    asked = Computation(
+    requested = Computation(
         tuple(sum),
         tuple(mean),
-        {name: one if isinstance(one, LinearScore) else LinearScore(one) for name, one in (score or {}).items()},
+        {name: ones if isinstance(ones, LinearScore) else LinearScore(ones) for name, ones in (score or {}).items()},
         tuple(tuple(names) for names in regression),
     )
-    packing.require_columns(asked.needed)
+    packing.require_columns(requested.needed)
     masked = public.parameters.exact if mask is None else mask
     if masked and not public.parameters.exact:
         raise PolicyError("results of the scheme ckks cannot be masked", "use keys of the scheme bfv")
-    for item in (*asked.totals, *asked.scores):
+    for item in (*requested.totals, *requested.scores):
         packing.require_room(item, masked=masked)
-    if asked.scores:
+    if requested.scores:
         if len(opened) > 1:
             raise PolicyError("scores are computed for the rows of one table at a time")
         if not opened[0].ordered:
@@ -106,10 +106,10 @@ def compute(
                 "scores need rows in a known order, and those of a database have none",
                 "let the owner encrypt a file or a frame",
             )
-    parts = [_total(public, packing, opened, item, masked).serialize() for item in asked.totals]
-    for item in asked.scores:
+    parts = [_total(public, packing, opened, item, masked).serialize() for item in requested.totals]
+    for item in requested.scores:
         parts += [vector.serialize() for vector in _scores(public, packing, opened[0], item)]
-    return EncryptedResult(public.identity, packing, asked, masked, parts)
+    return EncryptedResult(public.identity, packing, requested, masked, parts)
 
 
 def _total(key: EncryptionKey, packing: Packing, tables: list[EncryptedTable], item: Item, masked: bool) -> Any:

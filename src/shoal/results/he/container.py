@@ -23,8 +23,8 @@ def write_container(
 ) -> Path:
     """Write a file completely or not at all."""
     target = Path(path)
-    told = json.dumps({**header, "sizes": [len(part) for part in parts]}, sort_keys=True, ensure_ascii=False)
-    content = b"".join([MAGIC, told.encode(), b"\n", *parts])
+    header_text = json.dumps({**header, "sizes": [len(part) for part in parts]}, sort_keys=True, ensure_ascii=False)
+    content = b"".join([MAGIC, header_text.encode(), b"\n", *parts])
     atomic_files.write_bytes(target, content + hashlib.sha256(content).digest(), force=force, private=private)
     return target
 
@@ -40,9 +40,9 @@ def read_container(path: str | Path, kind: str) -> tuple[dict[str, Any], list[by
     content, digest = content[:-_DIGEST], content[-_DIGEST:]
     if hashlib.sha256(content).digest() != digest:
         raise CiphertextError(f"{path}: is damaged or incomplete", "copy it again")
-    told, _, payload = content[len(MAGIC) :].partition(b"\n")
+    header_bytes, _, payload = content[len(MAGIC) :].partition(b"\n")
     with damaged(path):
-        header = json.loads(told)
+        header = json.loads(header_bytes)
         if header["kind"] != kind:
             raise CiphertextError(f"{path}: is a {header['kind']}, not a {kind}", _ADVICE.get((header["kind"], kind)))
         parts, start = [], 0

@@ -20,7 +20,7 @@ from shoal.results.he.compute import EncryptedResult
 from shoal.results.he.keys import EncryptionKey, loaded_key
 from shoal.results.he.parameters import PROBES
 
-FEW = 10  # rows; figures about fewer come with a warning
+FEW_ROWS = 10  # rows; figures about fewer come with a warning
 UNVERIFIED = (
     "The figures are unverified: known values in the ciphertexts came out right, but whoever computed them could have "
     "computed something else."
@@ -90,33 +90,33 @@ class _Opening:
         self.errors: dict[str, Any] = {}
 
     def read(self) -> DecryptedResult:
-        asked, n_rows = self.result.computation, sum(self.packing.n_rows)
+        computation, n_rows = self.result.computation, sum(self.packing.n_rows)
         self.totals: dict[tuple[str, ...], Fraction] = {}
         self.bounds: dict[tuple[str, ...], float] = {}
-        for item, part in zip(asked.totals, self.result.parts, strict=False):
+        for item, part in zip(computation.totals, self.result.parts, strict=False):
             self.totals[tuple(sorted(item.columns))] = self._total(item, part)
             self.bounds[tuple(sorted(item.columns))] = 0.0 if self.exact else self.packing.total_error(item)
         scores = self._scores()  # all ciphertexts are checked before a figure is told
-        for name in asked.sum:
-            self._tell(f"sum of {name}", self._of(name), self._error(name))
-        for name in asked.mean:
-            self._tell(f"mean of {name}", self._of(name) / n_rows, self._error(name) / n_rows)
-        for names in asked.regression:
+        for name in computation.sum:
+            self._report(f"sum of {name}", self._total_of(name), self._error(name))
+        for name in computation.mean:
+            self._report(f"mean of {name}", self._total_of(name) / n_rows, self._error(name) / n_rows)
+        for names in computation.regression:
             self._regression(names, n_rows)
         notes = [UNVERIFIED, EXACT if self.exact else APPROXIMATE]
-        if asked.totals and not self.result.masked:
+        if computation.totals and not self.result.masked:
             notes.append("The owner of the secret key could also read sums over a few rows, which are not masked.")
-        if asked.totals and n_rows < FEW:
+        if computation.totals and n_rows < FEW_ROWS:
             notes.append(f"The figures are about {n_rows} rows only, and can reveal a person.")
         return DecryptedResult(self.figures, self.errors, self.measured, n_rows, tuple(notes), scores)
 
-    def _of(self, *names: str) -> Fraction:
+    def _total_of(self, *names: str) -> Fraction:
         return self.totals[tuple(sorted(names))]
 
     def _error(self, *names: str) -> float:
         return self.bounds[tuple(sorted(names))]
 
-    def _tell(self, label: str, value: Fraction, error: float) -> None:
+    def _report(self, label: str, value: Fraction, error: float) -> None:
         self.figures[label], self.errors[label] = self._rounded(value, error)
 
     def _rounded(self, value: Fraction, error: float) -> tuple[int | float, float]:
@@ -136,11 +136,11 @@ class _Opening:
         except (ValueError, RuntimeError):
             raise CiphertextError("the result cannot be decrypted with this key") from None
         expected = self.packing.probes(item)
-        found = slots[-PROBES:]
+        probes = slots[-PROBES:]
         if self.exact:
-            fine = [Fraction(n) for n in found] == expected
+            fine = [Fraction(n) for n in probes] == expected
         else:
-            errors = [abs(n - float(told)) for n, told in zip(found, expected, strict=True)]
+            errors = [abs(n - float(exact)) for n, exact in zip(probes, expected, strict=True)]
             fine = all(math.isfinite(error) and error <= self.packing.slot_error(item) for error in errors)
             self.measured = max(self.measured, *errors)
         if not fine:
@@ -153,8 +153,8 @@ class _Opening:
     def _total(self, item: Item, part: bytes) -> Fraction:
         slots = self._slots(item, part)
         if not self.exact:
-            used = slots[: max(self.packing.n_rows)]
-            return Fraction(math.fsum(used))
+            row_slots = slots[: max(self.packing.n_rows)]
+            return Fraction(math.fsum(row_slots))
         total = sum(slots)
         if self.result.masked:
             modulus = self.key.parameters.plain_modulus
@@ -163,12 +163,12 @@ class _Opening:
         return Fraction(total, math.prod(self.packing.columns[name].scale for name in item.columns))
 
     def _scores(self) -> pa.Table | None:
-        asked, n = self.result.computation, self.packing.n_chunks
-        if not asked.scores:
+        computation, n = self.result.computation, self.packing.n_chunks
+        if not computation.scores:
             return None
         columns = {}
-        start = len(asked.totals)
-        for item in asked.scores:
+        start = len(computation.totals)
+        for item in computation.scores:
             parts = self.result.parts[start : start + n]
             start += n
             slots = [slot for part in parts for slot in self._slots(item, part)][: self.packing.n_rows[0]]
@@ -189,20 +189,22 @@ class _Opening:
 
     def _regression(self, names: tuple[str, ...], n_rows: int) -> None:
         """Solve the normal equations: exactly in BFV, in floating-point numbers in CKKS."""
-        target, *others = names
-        k = len(others) + 1
-        pairs = [[(*a, *b) for b in ([], *([x] for x in others))] for a in ([], *([x] for x in others))]
-        right = [(target, *a) for a in ([], *([x] for x in others))]
+        target, *predictors = names
+        k = len(predictors) + 1
+        pairs = [[(*a, *b) for b in ([], *([x] for x in predictors))] for a in ([], *([x] for x in predictors))]
+        right = [(target, *a) for a in ([], *([x] for x in predictors))]
 
         def value(pair: tuple[str, ...]) -> Fraction:
-            return self._of(*pair) if pair else Fraction(n_rows)
+            return self._total_of(*pair) if pair else Fraction(n_rows)
 
-        matrix = [[value(pair) for pair in row] + [value(told)] for row, told in zip(pairs, right, strict=True)]
+        matrix = [
+            [value(pair) for pair in row] + [value(right_pair)] for row, right_pair in zip(pairs, right, strict=True)
+        ]
         solved = solution(matrix)
         doubt = [0.0] * k
         if not self.exact:
             wrong = np.array([[self._error(*pair) if pair else 0.0 for pair in row] for row in pairs])
-            aside = np.array([self._error(*told) for told in right])
+            aside = np.array([self._error(*right_pair) for right_pair in right])
             inverse = np.abs(np.linalg.inv(np.array([[float(x) for x in row[:-1]] for row in matrix])))
             size = np.abs(np.array([float(x) for x in solved]))
             spread = float(np.abs(inverse @ wrong).sum(axis=1).max())
@@ -212,11 +214,11 @@ class _Opening:
                     "use keys of the scheme bfv, or narrower bounds",
                 )
             doubt = (inverse @ (wrong @ size + aside) / (1 - spread)).tolist()
-        told = [self._rounded(x, error) for x, error in zip(solved, doubt, strict=True)]
+        right_pair = [self._rounded(x, error) for x, error in zip(solved, doubt, strict=True)]
         label = f"regression of {target}"
-        terms = ["intercept", *others]
-        self.figures[label] = {term: value for term, (value, _) in zip(terms, told, strict=True)}
-        self.errors[label] = {term: error for term, (_, error) in zip(terms, told, strict=True)}
+        terms = ["intercept", *predictors]
+        self.figures[label] = {term: value for term, (value, _) in zip(terms, right_pair, strict=True)}
+        self.errors[label] = {term: error for term, (_, error) in zip(terms, right_pair, strict=True)}
 
 
 def solution(matrix: list[list[Fraction]]) -> list[Fraction]:

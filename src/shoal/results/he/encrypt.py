@@ -15,7 +15,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, MissingValueError, PolicyError
-from shoal.results.he.computation import MOST_DECIMALS, NumberColumn, Packing
+from shoal.results.he.computation import MAX_DECIMALS, NumberColumn, Packing
 from shoal.results.he.container import damaged, read_container, write_container
 from shoal.results.he.keys import EncryptionKey, loaded_key
 from shoal.results.he.parameters import LARGEST, EncryptionParameters
@@ -97,22 +97,25 @@ def encrypt(
     present = np.ones(len(table), bool)
     numbers: dict[str, list[Any]] = {}
     for source in sources:
-        found = _distinct(table[source.name], source.number)
-        numbers[source.column.name] = found
-        present &= np.array([number is not None for number in found])
+        column_numbers = _distinct(table[source.name], source.number)
+        numbers[source.column.name] = column_numbers
+        present &= np.array([number is not None for number in column_numbers])
     if (missing := int((~present).sum())) and not skip_missing:
         raise MissingValueError(
             f"{missing} of {len(table)} rows have no value in one of the columns {', '.join(map(repr, names))}",
             "use skip_missing to leave them out",
             option="--skip-missing",
         )
-    kept = {name: [n for n, there in zip(found, present, strict=True) if there] for name, found in numbers.items()}
+    row_numbers = {
+        name: [n for n, complete in zip(column_numbers, present, strict=True) if complete]
+        for name, column_numbers in numbers.items()
+    }
     n_rows = int(present.sum())
     if not n_rows:
         raise DataError("no row has a value in all columns")
-    for name, found in kept.items():
-        _require_bounds(columns[name], found, public.parameters)
-    chunks = {name: _chunks(public, columns[name], found) for name, found in kept.items()}
+    for name, column_numbers in row_numbers.items():
+        _require_bounds(columns[name], column_numbers, public.parameters)
+    chunks = {name: _chunks(public, columns[name], column_numbers) for name, column_numbers in row_numbers.items()}
     return EncryptedTable(public.identity, public.parameters, columns, n_rows, ordered, chunks)
 
 
@@ -163,29 +166,29 @@ def _sources(
         raise PolicyError(f"decimals for {', '.join(map(repr, unknown))}, which has no bounds")
     if decimals and not parameters.exact:
         raise PolicyError("decimals are for keys of the scheme bfv; ckks takes numbers as they are")
-    found = []
+    sources = []
     for name, (low, high) in bounds.items():
         try:
             column = NumberColumn(name, exact_fraction(low), exact_fraction(high), int(decimals.get(name, 0)))
         except (ValueError, ArithmeticError):
             raise PolicyError(f"bounds of {name!r} must be numbers") from None
-        if column.low > column.high or not 0 <= column.decimals <= MOST_DECIMALS:
+        if column.low > column.high or not 0 <= column.decimals <= MAX_DECIMALS:
             raise PolicyError(
-                f"bounds or decimals of {name!r} are not valid", f"least:largest, and 0 to {MOST_DECIMALS} decimals"
+                f"bounds or decimals of {name!r} are not valid", f"least:largest, and 0 to {MAX_DECIMALS} decimals"
             )
-        most = parameters.plain_modulus / 2 if parameters.exact else LARGEST
-        if column.magnitude >= most:
+        max_rows = parameters.plain_modulus / 2 if parameters.exact else LARGEST
+        if column.magnitude >= max_rows:
             message = f"bounds of {name!r} are too wide for this scheme"
             raise PolicyError(message, "use narrower bounds or fewer decimals")
-        found.append(_EncryptedCells(name, column, parameters.exact))
+        sources.append(_EncryptedCells(name, column, parameters.exact))
     for name, value in indicators:
         text = as_text(value)
-        found.append(
+        sources.append(
             _EncryptedCells(name, NumberColumn(f"{name}={text}", Fraction(0), Fraction(1)), parameters.exact, text)
         )
-    if len({source.column.name for source in found}) < len(found):
+    if len({source.column.name for source in sources}) < len(sources):
         raise PolicyError("two of the columns to encrypt have the same name")
-    return found
+    return sources
 
 
 def _distinct(cells: Any, convert: Callable[[Any], int | float | None]) -> list[int | float | None]:
@@ -193,8 +196,8 @@ def _distinct(cells: Any, convert: Callable[[Any], int | float | None]) -> list[
     coded = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
     if not pa.types.is_dictionary(coded.type):
         coded = coded.dictionary_encode()
-    known = [convert(value) for value in coded.dictionary.to_pylist()]
-    return [None if code is None else known[code] for code in coded.indices.to_pylist()]
+    positions = [convert(value) for value in coded.dictionary.to_pylist()]
+    return [None if code is None else positions[code] for code in coded.indices.to_pylist()]
 
 
 def _require_bounds(column: NumberColumn, cells: list[Any], parameters: EncryptionParameters) -> None:
@@ -210,12 +213,12 @@ def _require_bounds(column: NumberColumn, cells: list[Any], parameters: Encrypti
 def _chunks(key: EncryptionKey, column: NumberColumn, cells: list[Any]) -> list[bytes]:
     parameters = key.parameters
     probes: list[Any] = column.probes if parameters.exact else [float(n) for n in column.probes]
-    made = []
+    chunks = []
     for start in range(0, len(cells), parameters.rows):
         part = cells[start : start + parameters.rows]
         padding = [type(probes[0])(0)] * (parameters.rows - len(part))
-        made.append(key.encrypted([*part, *padding, *probes]).serialize())
-    return made
+        chunks.append(key.encrypted([*part, *padding, *probes]).serialize())
+    return chunks
 
 
 def packing_of(tables: list[EncryptedTable]) -> Packing:

@@ -35,18 +35,23 @@ class EncryptionKey:
             if secret and "password" in header:
                 payload = unsealed(path, header["password"], payload, password, str(header["key"]))
             context = tenseal.context_from(payload)
-            found = context.seal_context().data.key_context_data()
+            key_context = context.seal_context().data.key_context_data()
             public = hashlib.sha256(payload).hexdigest() if not secret else header["key"]
-            kept = context.seal_context().data.first_context_data()  # without the last prime, which ciphertexts lack
-            told = [found.total_coeff_modulus_bit_count(), kept.total_coeff_modulus_bit_count()]
+            first_context = (
+                context.seal_context().data.first_context_data()
+            )  # without the last prime, which ciphertexts lack
+            bit_counts = [key_context.total_coeff_modulus_bit_count(), first_context.total_coeff_modulus_bit_count()]
             bits = parameters.coefficient_bits
-            fits = (found.parms().poly_modulus_degree(), told) == (parameters.degree, [sum(bits), sum(bits[:-1])])
+            fits = (key_context.parms().poly_modulus_degree(), bit_counts) == (
+                parameters.degree,
+                [sum(bits), sum(bits[:-1])],
+            )
             kinds = tenseal.SCHEME_TYPE
-            fits = fits and found.parms().scheme() == (kinds.BFV if parameters.exact else kinds.CKKS).value
+            fits = fits and key_context.parms().scheme() == (kinds.BFV if parameters.exact else kinds.CKKS).value
             if not fits or not context.has_public_key():
                 fits = False
             elif parameters.exact:
-                fits = found.plain_upper_half_threshold() == (parameters.plain_modulus + 1) // 2
+                fits = key_context.plain_upper_half_threshold() == (parameters.plain_modulus + 1) // 2
             else:
                 fits = context.global_scale == 2.0**SCALE_BITS
             fits = fits and not (context.auto_relin or context.auto_rescale or context.auto_mod_switch)
@@ -74,11 +79,11 @@ class EncryptionKey:
             ) from None
         return vector
 
-    def require_same(self, identity: str, what: str) -> None:
+    def require_same(self, identity: str, subject: str) -> None:
         """Raise an error if a file belongs to another pair of keys."""
         if identity != self.identity:
             raise CiphertextError(
-                f"{what} belongs to another pair of keys ({identity[:12]}, not {self.identity[:12]})",
+                f"{subject} belongs to another pair of keys ({identity[:12]}, not {self.identity[:12]})",
                 "use the keys that it was encrypted with",
             )
 
@@ -111,24 +116,24 @@ def make_key_pair(
     tenseal = load_tenseal()
     bits = list(parameters.coefficient_bits)
     if parameters.exact:
-        made = tenseal.context(
+        context = tenseal.context(
             tenseal.SCHEME_TYPE.BFV, degree, plain_modulus=parameters.plain_modulus, coeff_mod_bit_sizes=bits
         )
     else:
-        made = tenseal.context(tenseal.SCHEME_TYPE.CKKS, degree, coeff_mod_bit_sizes=bits)
-        made.global_scale = 2.0**SCALE_BITS
+        context = tenseal.context(tenseal.SCHEME_TYPE.CKKS, degree, coeff_mod_bit_sizes=bits)
+        context.global_scale = 2.0**SCALE_BITS
     # What TenSEAL does by itself: its rescaling loses digits, and a single product needs none of it. A context that is
     # loaded keeps these settings and cannot change them.
-    made.auto_relin = made.auto_rescale = made.auto_mod_switch = False
+    context.auto_relin = context.auto_rescale = context.auto_mod_switch = False
     # Sums over ciphertexts and one product need neither Galois keys, which are large, nor relinearization keys.
-    shown = made.serialize(save_secret_key=False, save_galois_keys=False, save_relin_keys=False)
-    hidden = made.serialize(save_secret_key=True, save_galois_keys=False, save_relin_keys=False)
-    header = {"key": hashlib.sha256(shown).hexdigest(), "parameters": parameters.as_dict()}
+    public_bytes = context.serialize(save_secret_key=False, save_galois_keys=False, save_relin_keys=False)
+    secret_bytes = context.serialize(save_secret_key=True, save_galois_keys=False, save_relin_keys=False)
+    header = {"key": hashlib.sha256(public_bytes).hexdigest(), "parameters": parameters.as_dict()}
     locked: dict[str, Any] = {}
     if password is not None:
-        locked["password"], hidden = sealed(hidden, password, str(header["key"]))
-    write_container(secret, {"kind": "secret key", **header, **locked}, [hidden], force=force, private=True)
-    write_container(public, {"kind": "public key", **header}, [shown], force=force)
+        locked["password"], secret_bytes = sealed(secret_bytes, password, str(header["key"]))
+    write_container(secret, {"kind": "secret key", **header, **locked}, [secret_bytes], force=force, private=True)
+    write_container(public, {"kind": "public key", **header}, [public_bytes], force=force)
     return secret, public
 
 

@@ -44,44 +44,44 @@ class EncryptionParameters:
     @classmethod
     def chosen(cls, scheme: str, degree: int, coefficient_bits: Sequence[int] | None = None) -> EncryptionParameters:
         """Return the parameters that a user asks for, or raise an error if they are weak or too small to compute."""
-        known = next((name for name in get_args(Scheme) if name == scheme), None)
-        if known is None:
+        schemes = next((name for name in get_args(Scheme) if name == scheme), None)
+        if schemes is None:
             raise PolicyError(f"unknown scheme {scheme!r}", "bfv (exact, whole numbers) or ckks (approximate)")
-        usual = COEFFICIENTS[known].get(degree)
+        usual = COEFFICIENTS[schemes].get(degree)
         bits = usual if coefficient_bits is None else tuple(int(n) for n in coefficient_bits)
         if bits is None:  # say that it is weak, if it is
-            bits = COEFFICIENTS[known][8192]
-        made = cls(known, degree, bits)
-        if told := made.weakness:
-            raise PolicyError(told, "a degree of 8192 or 16384 without other bits is safe")
-        if usual is None or sum(bits) < sum(usual) or (known == "bfv" and bits != usual):
+            bits = COEFFICIENTS[schemes][8192]
+        parameters = cls(schemes, degree, bits)
+        if weakness := parameters.weakness:
+            raise PolicyError(weakness, "a degree of 8192 or 16384 without other bits is safe")
+        if usual is None or sum(bits) < sum(usual) or (schemes == "bfv" and bits != usual):
             raise PolicyError(
                 "these parameters are safe, but computations with them are not supported",
                 "choose a degree of 8192 or 16384, and leave the bits out",
             )
-        return made
+        return parameters
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> EncryptionParameters:
+    def read(cls, fields: Mapping[str, Any]) -> EncryptionParameters:
         """Return the parameters in the header of a file, or raise an error if they are weak."""
-        bits = [int(n) for n in told["coefficient_bits"]]
+        bits = [int(n) for n in fields["coefficient_bits"]]
         try:
-            return cls.chosen(told["scheme"], int(told["degree"]), bits)
+            return cls.chosen(fields["scheme"], int(fields["degree"]), bits)
         except PolicyError as error:
             raise CiphertextError(f"refused: {error.message}", "create new keys") from None
 
     @property
     def weakness(self) -> str | None:
         """Why these parameters have fewer than 128 bits of security; None if they have them."""
-        total, most = sum(self.coefficient_bits), STANDARD.get(self.degree)
-        if most is None:
+        total, max_bits = sum(self.coefficient_bits), STANDARD.get(self.degree)
+        if max_bits is None:
             return (
                 f"degree {self.degree} is not in the Homomorphic Encryption Standard ({', '.join(map(str, STANDARD))})"
             )
-        if total > most:
+        if total > max_bits:
             return (
                 f"degree {self.degree} with {total} bits of coefficient modulus has fewer than 128 bits of security: "
-                f"at most {most} bits are allowed"
+                f"at most {max_bits} bits are allowed"
             )
         return None
 

@@ -27,7 +27,7 @@ def sealed(payload: bytes, password: str, identity: str) -> tuple[dict[str, str]
     return {"salt": salt.hex(), "nonce": nonce.hex()}, encrypted
 
 
-def unsealed(path: Any, told: Mapping[str, Any], payload: bytes, password: str | None, identity: str) -> bytes:
+def unsealed(path: Any, fields: Mapping[str, Any], payload: bytes, password: str | None, identity: str) -> bytes:
     """Decrypt a key that has a password, or say that it needs one, or that this is not it."""
     if not password:
         raise CiphertextError(
@@ -35,7 +35,7 @@ def unsealed(path: Any, told: Mapping[str, Any], payload: bytes, password: str |
             "pass password, or a file whose first line it is",
             option="--password-file",
         )
-    salt, nonce = bytes.fromhex(told["salt"]), bytes.fromhex(told["nonce"])
+    salt, nonce = bytes.fromhex(fields["salt"]), bytes.fromhex(fields["nonce"])
     if (len(salt), len(nonce)) != (16, 12):
         raise ValueError("not a salt and a nonce")
     cipher = _cipher(password, salt)

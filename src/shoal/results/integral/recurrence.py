@@ -29,7 +29,7 @@ from shoal.results.integral.results import STATISTICS, Result, integral_result
 from shoal.results.integral.subsets import Subsets
 from shoal.text.figures import format_count
 
-MOST_JUDGED = 50  # results, those with the most generators
+MAX_JUDGED = 50  # results, those with the most generators
 PAIRS = 200  # of generators, whose overlap is measured
 
 
@@ -100,12 +100,12 @@ class IntegralResult(Answered):
     @property
     def published(self) -> Any:
         """The qualifying result with the most generators; None if none qualifies."""
-        return next((each.value for each in self.recurrences if each.qualifies), None)
+        return next((recurrence.value for recurrence in self.recurrences if recurrence.qualifies), None)
 
     @property
     def outcome(self) -> Outcome:
         """Holds if a result may be published, and if what it tells about a change is hidden."""
-        if not any(each.qualifies for each in self.recurrences):
+        if not any(recurrence.qualifies for recurrence in self.recurrences):
             return "fails"
         return "holds" if self.change is None or self.change.hidden else "fails"
 
@@ -187,23 +187,25 @@ def integral_privacy(
     >>> found.published, found.recurrences[0].overlap.shared
     (24.0, 0)
     """
-    asked = _Asked(statistic, column, tuple(on), _steps(step), by, entity, k, subsets, share, max_share, depth, seed)
-    asked.check(changed=after is not None)
-    table = asked.read(data)
-    later = None if after is None else asked.read(after)
-    groups = asked.groups(table)
-    return [asked.judged(table, group, later) for group in groups]
+    request = _IntegralRequest(
+        statistic, column, tuple(on), _steps(step), by, entity, k, subsets, share, max_share, depth, seed
+    )
+    request.check(changed=after is not None)
+    table = request.read(data)
+    later = None if after is None else request.read(after)
+    groups = request.groups(table)
+    return [request.judged(table, group, later) for group in groups]
 
 
 def _steps(step: float | Sequence[float]) -> tuple[float, ...]:
-    given = (step,) if isinstance(step, int | float) else tuple(step)
-    if not given or any(not math.isfinite(each) or each <= 0 for each in given):
+    steps = (step,) if isinstance(step, int | float) else tuple(step)
+    if not steps or any(not math.isfinite(size) or size <= 0 for size in steps):
         raise PolicyError("step: must be a positive number", "results are rounded to its multiples")
-    return tuple(map(float, given))
+    return tuple(map(float, steps))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _IntegralRequest:
     statistic: str
     column: str | None
     on: tuple[str, ...]
@@ -240,8 +242,8 @@ class _Asked:
 
     @property
     def names(self) -> list[str]:
-        own = (self.column, *self.on, self.by, self.entity)
-        return list(dict.fromkeys(name for name in own if name is not None))
+        columns = (self.column, *self.on, self.by, self.entity)
+        return list(dict.fromkeys(name for name in columns if name is not None))
 
     def read(self, data: Data) -> LocalEngine:
         """Return the columns that are needed, in an order that does not depend on that of the rows."""
@@ -263,24 +265,24 @@ class _Asked:
 
     def judged(self, table: LocalEngine, group: str | None, later: LocalEngine | None) -> IntegralResult:
         database = self.database(table, group)
-        found = _Generated.of(database, self)
-        recurrences = tuple(found.recurrence(key, self) for key in found.most_frequent())
-        key = found.published(recurrences)
+        generated = _Generated.enumerated(database, self)
+        recurrences = tuple(generated.recurrence(key, self) for key in generated.most_frequent())
+        key = generated.published(recurrences)
         loss = {} if key is None else database.result.loss(key, database.rows)
         change = None
         if later is not None:
             change = _change(self, table, later, group, None if key is None else database.result.value(key))
         return IntegralResult(
-            database.result.asked,
+            database.result.title,
             group,
             database.n_persons,
             len(database.rows),
             database.missing,
-            len(found.subsets),
-            found.subsets.exhaustive,
+            len(generated.subsets),
+            generated.subsets.exhaustive,
             self.k,
             recurrences,
-            len(found.numbers),
+            len(generated.numbers),
             loss,
             change,
         )
@@ -329,18 +331,18 @@ class _Generated:
     numbers: dict[Hashable, list[int]]
 
     @classmethod
-    def of(cls, database: _Database, asked: _Asked) -> _Generated:
-        subsets = Subsets(database.n_persons, asked.subsets, asked.share, asked.seed)
+    def enumerated(cls, database: _Database, request: _IntegralRequest) -> _Generated:
+        subsets = Subsets(database.n_persons, request.subsets, request.share, request.seed)
         numbers: dict[Hashable, list[int]] = {}
-        seen: set[bytes] = set()
+        digests: set[bytes] = set()
         # Of all subsets, a person is in half. The share of this very subset would give the size of the table away.
-        drawn = 0.5 if subsets.exhaustive else asked.share
+        drawn = 0.5 if subsets.exhaustive else request.share
         for i, members in enumerate(subsets):
             if not subsets.exhaustive:
                 digest = hashlib.blake2b(np.packbits(members).tobytes(), digest_size=16).digest()
-                if digest in seen or not members.any():
+                if digest in digests or not members.any():
                     continue  # the same database twice is one generator
-                seen.add(digest)
+                digests.add(digest)
             key = database.key(members, drawn)
             if key is not None:
                 numbers.setdefault(key, []).append(i)
@@ -349,12 +351,12 @@ class _Generated:
     def most_frequent(self) -> list[Hashable]:
         """Return the results with the most generators; ties in the order of their text, not of the draws."""
         order = sorted(self.numbers, key=lambda key: (-len(self.numbers[key]), str(key)))
-        return order[:MOST_JUDGED]
+        return order[:MAX_JUDGED]
 
     def published(self, recurrences: Sequence[Recurrence]) -> Hashable | None:
         """Return the key of the qualifying result with the most generators."""
         keys = zip(self.most_frequent(), recurrences, strict=True)
-        return next((key for key, each in keys if each.qualifies), None)
+        return next((key for key, recurrence in keys if recurrence.qualifies), None)
 
     def shares(self, key: Hashable) -> NDArray[np.float64]:
         """Return the share of the generators that each person is in."""
@@ -364,25 +366,25 @@ class _Generated:
             total += self.subsets.members(i)
         return total / len(numbers)
 
-    def recurrence(self, key: Hashable, asked: _Asked) -> Recurrence:
+    def recurrence(self, key: Hashable, request: _IntegralRequest) -> Recurrence:
         numbers, shares = self.numbers[key], self.shares(key)
         overlap = Overlap(
             int((shares == 1).sum()),
             int((shares == 0).sum()),
             float(shares.max()),
             float(shares.min()),
-            self._jaccard(numbers, asked.seed),
+            self._jaccard(numbers, request.seed),
         )
         reasons = []
-        if len(numbers) < asked.k:
-            reasons.append(f"{format_count(len(numbers), 'generator')}, fewer than {asked.k}")
+        if len(numbers) < request.k:
+            reasons.append(f"{format_count(len(numbers), 'generator')}, fewer than {request.k}")
         if overlap.shared:
             reasons.append(f"{format_count(overlap.shared, 'person')} in every generator")
-        elif overlap.largest_share > asked.max_share:
+        elif overlap.largest_share > request.max_share:
             reasons.append(f"a person is in {overlap.largest_share:.3g} of the generators")
         if overlap.left_out:
             reasons.append(f"{format_count(overlap.left_out, 'person')} in none")
-        elif overlap.smallest_share < 1 - asked.max_share - 1e-12:
+        elif overlap.smallest_share < 1 - request.max_share - 1e-12:
             reasons.append(f"a person is in only {overlap.smallest_share:.3g} of the generators")
         if full := self.database.result.full(key, self.database.rows):
             reasons.append(full)
@@ -400,91 +402,103 @@ class _Generated:
             pairs = [(a, b) for i, a in enumerate(numbers) for b in numbers[:i]]
         else:
             pairs = [tuple(rng.choice(numbers, 2, replace=False).tolist()) for _ in range(PAIRS)]
-        found = []
+        indices = []
         for a, b in pairs:
             first, second = self.subsets.members(a), self.subsets.members(b)
-            found.append((first & second).sum() / (first | second).sum())
-        return float(np.mean(found))
+            indices.append((first & second).sum() / (first | second).sum())
+        return float(np.mean(indices))
 
 
-def _change(asked: _Asked, before: LocalEngine, after: LocalEngine, group: str | None, published: Any | None) -> Change:
+def _change(
+    request: _IntegralRequest, before: LocalEngine, after: LocalEngine, group: str | None, published: Any | None
+) -> Change:
     """Explain the results of two versions of a database by subsets of all persons who are in either.
 
     A person is a row of equal values, or an entity; persons in both versions are counted once, and the rows of an
     entity that only one version has come and go on their own. The generators of the two results are drawn
     independently, so a person was added with probability (1 - share before) · share after.
     """
-    both, were, are = _united(asked, before, after)
-    database = _apart(asked.database(both, group), were, are)
-    found = _Generated.of(database, asked)
-    key_of = {str(database.result.value(key)): key for key in found.numbers}  # codes of a tree differ by table
+    databases, earlier_shares, are = _united(request, before, after)
+    database = _changes_apart(request.database(databases, group), earlier_shares, are)
+    pairs = _Generated.enumerated(database, request)
+    key_of = {str(database.result.value(key)): key for key in pairs.numbers}  # codes of a tree differ by table
     results, keys = [], []
-    for value, side in ((published, were), (_published(asked, after, group), are)):
-        own = database.result.key(database.rows[side[database.rows]], 1.0) if value is None else None
-        if value is None and own is None:
+    for value, side in ((published, earlier_shares), (_published(request, after, group), are)):
+        own_change = database.result.key(database.rows[side[database.rows]], 1.0) if value is None else None
+        if value is None and own_change is None:
             raise DataError("the result of one of the two tables cannot be computed")
-        results.append(database.result.value(own) if value is None else value)
+        results.append(database.result.value(own_change) if value is None else value)
         keys.append(key_of.get(str(results[-1])))
-    chance = asked.share * (1 - asked.share)
-    moved = [int((side & ~other)[database.rows].sum()) for side, other in ((are, were), (were, are))]
-    same = results[0] == results[1]
+    chance = request.share * (1 - request.share)
+    moved = [
+        int((side & ~other)[database.rows].sum()) for side, other in ((are, earlier_shares), (earlier_shares, are))
+    ]
+    unchanged = results[0] == results[1]
     first, second = keys
     if first is None or second is None:
         # Equal results are explained by no change at all; otherwise nothing that was drawn explains them.
         return Change(
-            results[0], results[1], moved[0], moved[1], int(same), float(not same), float(not same), chance, same
+            results[0],
+            results[1],
+            moved[0],
+            moved[1],
+            int(unchanged),
+            float(not unchanged),
+            float(not unchanged),
+            chance,
+            unchanged,
         )
-    low, high = found.shares(first), found.shares(second)
+    low, high = pairs.shares(first), pairs.shares(second)
     added, removed = float(((1 - low) * high).max()), float((low * (1 - high)).max())
-    hidden = same or max(added, removed) < asked.max_share
-    n_changes = _different_changes(found, first, second)
+    hidden = unchanged or max(added, removed) < request.max_share
+    n_changes = _different_changes(pairs, first, second)
     return Change(results[0], results[1], moved[0], moved[1], n_changes, added, removed, chance, hidden)
 
 
-def _published(asked: _Asked, table: LocalEngine, group: str | None) -> Any | None:
+def _published(request: _IntegralRequest, table: LocalEngine, group: str | None) -> Any | None:
     """Return the result that a table publishes; None if it publishes none."""
-    database = asked.database(table, group)
-    found = _Generated.of(database, asked)
-    key = found.published([found.recurrence(each, asked) for each in found.most_frequent()])
+    database = request.database(table, group)
+    generated = _Generated.enumerated(database, request)
+    key = generated.published([generated.recurrence(recurrence, request) for recurrence in generated.most_frequent()])
     return None if key is None else database.result.value(key)
 
 
-def _apart(database: _Database, were: NDArray[np.bool_], are: NDArray[np.bool_]) -> _Database:
+def _changes_apart(database: _Database, earlier: NDArray[np.bool_], are: NDArray[np.bool_]) -> _Database:
     """Return the database with the rows of a person that only one version has as another person."""
-    units = np.column_stack([database.persons, were[database.rows], are[database.rows]])
+    units = np.column_stack([database.persons, earlier[database.rows], are[database.rows]])
     persons = np.unique(units, axis=0, return_inverse=True)[1].ravel()
     return replace(database, persons=persons, n_persons=int(persons.max()) + 1)
 
 
-def _different_changes(found: _Generated, first: Hashable, second: Hashable) -> int:
+def _different_changes(pairs: _Generated, first: Hashable, second: Hashable) -> int:
     """Count the different changes among the first generators of both results."""
-    starts, ends = (found.numbers[key][: int(PAIRS**0.5)] for key in (first, second))
+    starts, ends = (pairs.numbers[key][: int(PAIRS**0.5)] for key in (first, second))
     changes = {
-        (was & ~now).tobytes() + (now & ~was).tobytes()
-        for was in map(found.subsets.members, starts)
-        for now in map(found.subsets.members, ends)
+        (earlier & ~now).tobytes() + (now & ~earlier).tobytes()
+        for earlier in map(pairs.subsets.members, starts)
+        for now in map(pairs.subsets.members, ends)
     }
     return len(changes)
 
 
 def _united(
-    asked: _Asked, before: LocalEngine, after: LocalEngine
+    request: _IntegralRequest, before: LocalEngine, after: LocalEngine
 ) -> tuple[LocalEngine, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the rows of both versions, equal rows of both once, and which version each is in."""
-    tables = [side.table.select(asked.names) for side in (before, after)]
+    tables = [side.table.select(request.names) for side in (before, after)]
     if tables[0].schema != tables[1].schema:
         raise DataError("the two tables have different types", "read both in the same way")
     keys = [list(zip(*(column.to_pylist() for column in table.columns), strict=True)) for table in tables]
     waiting: dict[Any, list[int]] = {}
     for i, key in enumerate(keys[0]):
         waiting.setdefault(key, []).append(i)
-    were, are = [True] * len(keys[0]), [False] * len(keys[0])
+    earlier, are = [True] * len(keys[0]), [False] * len(keys[0])
     new = []
     for i, key in enumerate(keys[1]):
         if waiting.get(key):
             are[waiting[key].pop()] = True
         else:
             new.append(i)
-    both = pa.concat_tables([tables[0], tables[1].take(pa.array(new, pa.int64()))])
-    united = rows_of(both)
-    return united, np.array(were + [False] * len(new)), np.array(are + [True] * len(new))
+    joined = pa.concat_tables([tables[0], tables[1].take(pa.array(new, pa.int64()))])
+    united = rows_of(joined)
+    return united, np.array(earlier + [False] * len(new)), np.array(are + [True] * len(new))

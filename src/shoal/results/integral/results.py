@@ -31,7 +31,7 @@ class Result(Protocol):
     """A function of some rows, discretized."""
 
     @property
-    def asked(self) -> str:
+    def title(self) -> str:
         """What is computed, as one readable line."""
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
@@ -51,7 +51,7 @@ class Result(Protocol):
 class Number:
     """One number: its key is the multiple of ``step`` nearest to it."""
 
-    asked: str
+    title: str
     exact: Callable[[SubsetRows, float], float]  # rows, and the probability with which each person was drawn
     step: float
     values: Floats | None = None  # of every row of the table; None for a count
@@ -59,8 +59,8 @@ class Number:
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
         """Return the nearest multiple of the step."""
-        found = self.exact(rows, drawn)
-        return None if math.isnan(found) else _multiple(found, self.step)
+        figure = self.exact(rows, drawn)
+        return None if math.isnan(figure) else _multiple(figure, self.step)
 
     def value(self, key: Hashable) -> Any:
         """Return the multiple of the step as a number."""
@@ -76,10 +76,10 @@ class Number:
         """Return whether everybody has the same value, or a mean is the least or largest value there is."""
         if self.values is None:
             return ""
-        least, largest = float(self.values[rows].min()), float(self.values[rows].max())
-        if least == largest:
+        lowest, largest = float(self.values[rows].min()), float(self.values[rows].max())
+        if lowest == largest:
             return "everybody has the same value"
-        ends = {_multiple(least, self.step), _multiple(largest, self.step)}
+        ends = {_multiple(lowest, self.step), _multiple(largest, self.step)}
         if self.mean and len(ends) == 2 and key in ends:
             return "the mean is the least or the largest value, so nearly everybody has it"
         return ""
@@ -89,7 +89,7 @@ class Number:
 class Coefficients:
     """The coefficients of a linear regression by least squares, the intercept first."""
 
-    asked: str
+    title: str
     names: tuple[str, ...]
     design: Floats
     target: Floats
@@ -109,13 +109,13 @@ class Coefficients:
         fitted = self._fitted(rows)
         if fitted is None:
             return None
-        return tuple(_multiple(float(each), step) for each, step in zip(fitted, self.steps, strict=True))
+        return tuple(_multiple(float(coefficient), step) for coefficient, step in zip(fitted, self.steps, strict=True))
 
     def value(self, key: Hashable) -> Any:
         """Return the coefficients by name."""
         multiples = key if isinstance(key, tuple) else ()
-        found = (_scaled(each, step) for each, step in zip(multiples, self.steps, strict=True))
-        return dict(zip(("intercept", *self.names), found, strict=True))
+        coefficients = (_scaled(coefficient, step) for coefficient, step in zip(multiples, self.steps, strict=True))
+        return dict(zip(("intercept", *self.names), coefficients, strict=True))
 
     def loss(self, key: Hashable, rows: SubsetRows) -> dict[str, float]:
         """Return the largest difference of a coefficient, and both shares of explained variance."""
@@ -148,7 +148,7 @@ class Coefficients:
 class Classifier:
     """A decision tree of some depth; its key is the tree itself."""
 
-    asked: str
+    title: str
     examples: Examples
     depth: int
     names: tuple[str, ...]
@@ -168,7 +168,8 @@ class Classifier:
         truth = self.examples.classes[rows]
         grown = grown_tree(self.examples, rows, self.depth)
         accuracies = [
-            float((tree_predictions(self.examples, each)[rows] == truth).mean()) for each in (_tree(key), grown)
+            float((tree_predictions(self.examples, prediction)[rows] == truth).mean())
+            for prediction in (_tree(key), grown)
         ]
         return {"error": accuracies[1] - accuracies[0], "accuracy": accuracies[0], "accuracy_true": accuracies[1]}
 
@@ -194,8 +195,8 @@ def integral_result(
     if statistic == "regression":
         design = np.column_stack([np.ones(len(y)), *(_numbers(rows, name) for name in on)])
         usable = ~np.isnan(y) & ~np.isnan(design).any(axis=1)
-        asked = f"regression of {column} on {', '.join(on)}"
-        return Coefficients(asked, tuple(on), design, y, _per_term(steps, len(on) + 1)), usable
+        title = f"regression of {column} on {', '.join(on)}"
+        return Coefficients(title, tuple(on), design, y, _per_term(steps, len(on) + 1)), usable
     exact: dict[str, Callable[[SubsetRows, float], float]] = {
         "mean": lambda part, drawn: float(y[part].mean()) if len(part) else math.nan,
         "median": lambda part, drawn: float(np.median(y[part])) if len(part) else math.nan,
@@ -229,8 +230,8 @@ def _classifier(
     examples = Examples(
         tuple(columns), tuple(ordered), tuple(sizes), np.maximum(label.codes, 0).astype(np.int64), len(label.texts)
     )
-    asked = f"decision tree of {column} on {', '.join(on)}, depth {depth}"
-    return Classifier(asked, examples, depth, tuple(on), tuple(tests), label.texts), usable
+    title = f"decision tree of {column} on {', '.join(on)}, depth {depth}"
+    return Classifier(title, examples, depth, tuple(on), tuple(tests), label.texts), usable
 
 
 def _numbers(rows: LocalEngine, name: str) -> Floats:

@@ -36,10 +36,10 @@ def grown_tree(examples: Examples, rows: NDArray[np.int64], depth: int) -> Tree:
     majority = int(counts.argmax())
     if depth == 0 or counts[majority] == len(rows):
         return (majority,)
-    found = _best_split(examples, rows, counts)
-    if found is None:
+    split = _best_split(examples, rows, counts)
+    if split is None:
         return (majority,)
-    column, cut = found
+    column, cut = split
     left = _goes_left(examples, column, cut, rows)
     low, high = grown_tree(examples, rows[left], depth - 1), grown_tree(examples, rows[~left], depth - 1)
     return low if low == high else (column, cut, low, high)
@@ -87,7 +87,7 @@ def _goes_left(examples: Examples, column: int, cut: int, rows: NDArray[np.int64
 def _best_split(examples: Examples, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, int] | None:
     """Return the column and cut with the least impurity; None if no split lowers it."""
     # Σ n_c² / n per side, larger is purer. Compared as floats with a margin, so that ties stay ties in any order.
-    best, found = float((counts**2).sum()) / len(rows) * (1 + 1e-12), None
+    best, candidates = float((counts**2).sum()) / len(rows) * (1 + 1e-12), None
     classes = examples.classes[rows]
     for column, values in enumerate(examples.columns):
         size = examples.sizes[column]
@@ -104,5 +104,5 @@ def _best_split(examples: Examples, rows: NDArray[np.int64], counts: NDArray[np.
         at = int(purity.argmax())
         at = int(np.flatnonzero(purity >= purity[at] * (1 - 1e-12))[0]) if np.isfinite(purity[at]) else at
         if purity[at] > best * (1 + 1e-12):
-            best, found = float(purity[at]), (column, at)
-    return found
+            best, candidates = float(purity[at]), (column, at)
+    return candidates

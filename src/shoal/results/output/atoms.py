@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError, DataError
-from shoal.results.output.asked import Feature, Key, Label
+from shoal.results.output.request import Feature, Key, Label
 from shoal.tables.frequency import Counts, Floats
 
-MOST = 50_000  # groups beyond which programs over them would take too long
-MOST_PARTS = 5_000_000  # pairs of group and person that are held in memory
+MAX_GROUPS = 50_000  # groups beyond which programs over them would take too long
+MAX_PARTS = 5_000_000  # pairs of group and person that are held in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class AtomTable:
     sums: Floats
     sizes: Floats  # sums of contributions without their signs
     largest: Floats  # (atoms, n)  the largest contributions without their signs, descending
-    most: Floats  # (atoms, n)  the largest numbers of records of one person, descending
+    most_records: Floats  # (atoms, n)  the largest numbers of records of one person, descending
     ends: Floats  # (atoms, 2)  the least and the largest contribution with its sign
     parts: PersonParts | None = None  # where persons are in several atoms
 
@@ -75,12 +75,12 @@ class AtomTable:
 
     def with_empty(self, codes: NDArray[np.int64]) -> AtomTable:
         """Return the same with groups that have no records."""
-        more = len(codes)
+        n_empty = len(codes)
 
         def longer(column: Any) -> Any:
-            return np.concatenate([column, np.zeros((more, *column.shape[1:]), column.dtype)])
+            return np.concatenate([column, np.zeros((n_empty, *column.shape[1:]), column.dtype)])
 
-        columns = ("records", "persons", "sums", "sizes", "largest", "most", "ends")
+        columns = ("records", "persons", "sums", "sizes", "largest", "most_records", "ends")
         return replace(
             self,
             codes=np.concatenate([self.codes, codes]),
@@ -95,19 +95,19 @@ class AtomTable:
 
     def contributions(self, atoms: NDArray[np.int64], *, records: bool = False) -> tuple[int, Floats, float]:
         """Return how many persons some atoms have, the largest contributions to their sum or count, and all of it."""
-        largest, sizes = (self.most, self.records) if records else (self.largest, self.sizes)
+        largest, sizes = (self.most_records, self.records) if records else (self.largest, self.sizes)
         n = largest.shape[1]
         if self.parts is None:
             top = np.sort(largest[atoms].ravel())[::-1][:n]
             return int(self.persons[atoms].sum()), top, float(sizes[atoms].sum())
         order, starts = self._part_order
         rows = np.concatenate([order[starts[i] : starts[i + 1]] for i in atoms] or [np.zeros(0, np.int64)])
-        persons, of = np.unique(self.parts.person[rows], return_inverse=True)
-        each = (self.parts.records if records else self.parts.size)[rows]
-        by_person = np.bincount(of, each, minlength=len(persons)) if len(rows) else np.zeros(0)
+        persons, person_of_row = np.unique(self.parts.person[rows], return_inverse=True)
+        sizes_of_parts = (self.parts.records if records else self.parts.size)[rows]
+        by_person = np.bincount(person_of_row, sizes_of_parts, minlength=len(persons)) if len(rows) else np.zeros(0)
         top = np.zeros(n)
-        found = np.sort(by_person)[::-1][:n]
-        top[: len(found)] = found
+        descending = np.sort(by_person)[::-1][:n]
+        top[: len(descending)] = descending
         return len(persons), top, float(by_person.sum())
 
 
@@ -142,67 +142,69 @@ def atoms_of(
         "least": ranked.v.min(),
         "highest": ranked.v.max(),
     }
-    found = rows.fetch(by_keys(ranked, keys, figures | tops))
-    if len(found) and not keys and not int(found["records"][0].as_py() or 0):
-        found = found.slice(0, 0)  # a total over no rows
-    if len(found) > MOST:
+    grouped = rows.fetch(by_keys(ranked, keys, figures | tops))
+    if len(grouped) and not keys and not int(grouped["records"][0].as_py() or 0):
+        grouped = grouped.slice(0, 0)  # a total over no rows
+    if len(grouped) > MAX_GROUPS:
         raise CannotTellError(
-            f"this table and those released before have {len(found)} groups together, too many to judge",
+            f"this table and those released before have {len(grouped)} groups together, too many to judge",
             "group by fewer columns, or use bands",
         )
-    found, labels, codes = _coded(found, keys, features)
-    nothing = np.zeros((len(found), n_largest))
+    grouped, labels, codes = _coded(grouped, keys, features)
+    nothing = np.zeros((len(grouped), n_largest))
 
     def top(name: str) -> Floats:
         if name in tops:
-            arrays = (array or () for array in found[name].to_pylist())
+            arrays = (array or () for array in grouped[name].to_pylist())
             padded = [[*array, *(0.0,) * (n_largest - len(array))] for array in arrays]
             return np.array(padded, np.float64).reshape(nothing.shape)
         names = [f"{name}{i}" for i in range(n_largest)]
-        return np.column_stack([_floats(found[each]) for each in names]) if names[0] in tops else nothing
+        return (
+            np.column_stack([_floats(grouped[column_name]) for column_name in names]) if names[0] in tops else nothing
+        )
 
-    if value is not None and not np.isfinite(_floats(found["sizes"])).all():
+    if value is not None and not np.isfinite(_floats(grouped["sizes"])).all():
         raise DataError(f"column {value!r} has numbers that are infinite or too large to add up", "leave them out")
-    ends = np.column_stack([_floats(found["least"]), _floats(found["highest"])])
+    ends = np.column_stack([_floats(grouped["least"]), _floats(grouped["highest"])])
     atoms = AtomTable(
         list(features),
         labels,
         codes,
-        _whole(found["records"]),
-        _whole(found["persons"]),
-        _floats(found["total"]),
-        _floats(found["sizes"]),
+        _whole(grouped["records"]),
+        _whole(grouped["persons"]),
+        _floats(grouped["total"]),
+        _floats(grouped["sizes"]),
         top("x"),
         top("r"),
         ends,
     )
-    if entity is None or len(found) == 0 or _apart(rows, table, atoms):
+    if entity is None or len(grouped) == 0 or _persons_in_one_atom(rows, table, atoms):
         return atoms
     return _with_parts(rows, parts, atoms, keys)
 
 
 def _coded(
-    found: pa.Table, keys: Sequence[str], features: Sequence[Feature]
+    grouped: pa.Table, keys: Sequence[str], features: Sequence[Feature]
 ) -> tuple[pa.Table, list[list[Label]], NDArray[np.int64]]:
     """Return the groups in the order of their labels, the labels of each feature, and each group's places there."""
     labels: list[list[Label]] = []
-    codes = np.zeros((len(found), len(keys)), np.int64)
+    codes = np.zeros((len(grouped), len(keys)), np.int64)
     for j, (key, feature) in enumerate(zip(keys, features, strict=True)):
-        column = found[key].cast(pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        column = grouped[key].cast(pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         texts = column.dictionary.to_pylist()
-        known = list(feature.labels) if feature.cuts else sorted(text for text in texts if text is not None)
-        labels.append([*(text for text in known if text in texts), *([None] if None in texts else [])])
-        place = {text: i for i, text in enumerate(texts)}
-        order = [place[text] for text in labels[-1]]
+        ordered = list(feature.labels) if feature.cuts else sorted(text for text in texts if text is not None)
+        labels.append([*(text for text in ordered if text in texts), *([None] if None in texts else [])])
+        index_of = {text: i for i, text in enumerate(texts)}
+        order = [index_of[text] for text in labels[-1]]
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        codes[:, j] = rank[np.asarray(column.indices)] if len(found) else 0
+        codes[:, j] = rank[np.asarray(column.indices)] if len(grouped) else 0
     if not keys:
-        return found, labels, codes
+        return grouped, labels, codes
     order_of_rows = np.lexsort(codes.T[::-1])
-    return found.take(pa.array(order_of_rows)), labels, codes[order_of_rows]
+    return grouped.take(pa.array(order_of_rows)), labels, codes[order_of_rows]
 
 
 def by_keys(table: ir.Table, keys: Sequence[str], figures: Mapping[str, Any]) -> ir.Table:
@@ -210,7 +212,7 @@ def by_keys(table: ir.Table, keys: Sequence[str], figures: Mapping[str, Any]) ->
     return table.group_by(keys).agg(**figures) if keys else table.agg(**figures)
 
 
-def _apart(rows: Groupable, table: ir.Table, atoms: AtomTable) -> bool:
+def _persons_in_one_atom(rows: Groupable, table: ir.Table, atoms: AtomTable) -> bool:
     """Return whether every person is in one atom only."""
     distinct = table.select("person").distinct()
     n = rows.fetch(distinct.agg(n=distinct.count()))["n"][0].as_py()
@@ -218,23 +220,23 @@ def _apart(rows: Groupable, table: ir.Table, atoms: AtomTable) -> bool:
 
 
 def _with_parts(rows: Groupable, parts: ir.Table, atoms: AtomTable, keys: Sequence[str]) -> AtomTable:
-    if int(atoms.persons.sum()) > MOST_PARTS:
+    if int(atoms.persons.sum()) > MAX_PARTS:
         raise CannotTellError(
             "too many persons have records in several groups to follow them",
             "leave out the entity if each record is a person, or group by fewer columns",
             option="--entity",
         )
-    found = rows.fetch(parts.select(*keys, "person", "v", "n"))
-    labels = list(zip(*(found[key].cast(pa.string()).to_pylist() for key in keys), strict=True))
-    place = {key: i for i, key in enumerate(atoms.keys)}
-    person = found["person"].combine_chunks().dictionary_encode().indices.fill_null(-1)
-    told = PersonParts(
-        np.array([place[key] for key in labels] if keys else np.zeros(len(found)), np.int64),
+    fetched = rows.fetch(parts.select(*keys, "person", "v", "n"))
+    labels = list(zip(*(fetched[key].cast(pa.string()).to_pylist() for key in keys), strict=True))
+    atom_of_key = {key: i for i, key in enumerate(atoms.keys)}
+    person = fetched["person"].combine_chunks().dictionary_encode().indices.fill_null(-1)
+    person_parts = PersonParts(
+        np.array([atom_of_key[key] for key in labels] if keys else np.zeros(len(fetched)), np.int64),
         np.asarray(person).astype(np.int64),
-        np.abs(_floats(found["v"])),
-        _floats(found["n"]),
+        np.abs(_floats(fetched["v"])),
+        _floats(fetched["n"]),
     )
-    return replace(atoms, parts=told)
+    return replace(atoms, parts=person_parts)
 
 
 def _whole(column: pa.ChunkedArray) -> Counts:

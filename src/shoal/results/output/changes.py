@@ -11,64 +11,65 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.group_models import models_of
 from shoal.results.output.layout import CellLayout, laid_out
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.quantiles import quantiles_of
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
 SLIGHT = 1e-12  # of the sum of sizes: what adding in another order changes at most
 
 
-def linear_figures(asked: AskedTable, layout: CellLayout, atoms: AtomTable) -> dict[str, Floats]:
+def linear_figures(request: TableRequest, layout: CellLayout, atoms: AtomTable) -> dict[str, Floats]:
     """Return the counts, sums and means of all cells, as far as they are asked for."""
     counts, sums = layout.members @ atoms.records.astype(float), layout.members @ atoms.sums
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)  # nobody has no mean
-    found = {"count": counts, "sum": sums, "mean": means}
-    return {name: np.asarray(found[name]) for name in asked.statistics if name in found}
+    figures = {"count": counts, "sum": sums, "mean": means}
+    return {name: np.asarray(figures[name]) for name in request.statistics if name in figures}
 
 
 def changed_models(rows: Groupable, earlier: Earlier, rules: OutputRules) -> bool:
     """Return whether a published regression is another one today."""
-    kept = (True,) * len(earlier.asked.names)
-    today = {(key, kept): fit.figures() for key, fit in models_of(rows, earlier.asked, None, rules, 0)}
-    for key, shown in earlier.figures.items():
-        for name, then in shown.items():
+    all_kept = (True,) * len(earlier.request.names)
+    today = {(key, all_kept): fit.figures() for key, fit in models_of(rows, earlier.request, None, rules, 0)}
+    for key, published in earlier.figures.items():
+        for name, published_figure in published.items():
             # Degrees of freedom depend on who counts as a person; orders of addition change the last digits.
-            near = 1e-6 * max(abs(then), abs(shown.get(name.replace("estimate", "error"), 0.0)))
-            if name != "degrees" and not abs(today.get(key, {}).get(name, np.inf) - then) <= near:
+            near = 1e-6 * max(abs(published_figure), abs(published.get(name.replace("estimate", "error"), 0.0)))
+            if name != "degrees" and not abs(today.get(key, {}).get(name, np.inf) - published_figure) <= near:
                 return True
     return False
 
 
 def changed_figures(rows: Groupable, earlier: Sequence[Earlier], rules: OutputRules) -> list[str]:
     """Return the statistics other than counts of which a published figure is different today."""
-    found: dict[str, None] = {}
-    for each in earlier:
-        if each.asked.value is None or set(each.asked.statistics) == {"count"}:
+    changed: dict[str, None] = {}
+    for release in earlier:
+        if release.request.value is None or set(release.request.statistics) == {"count"}:
             continue
-        if each.asked.on:
-            if changed_models(rows, each, rules):
-                found["regression"] = None
+        if release.request.on:
+            if changed_models(rows, release, rules):
+                changed["regression"] = None
             continue
-        atoms = atoms_of(rows, each.asked.features, each.asked.value, None, 1)
-        layout = laid_out(each.asked, atoms)
-        today = linear_figures(each.asked, layout, atoms)
+        atoms = atoms_of(rows, release.request.features, release.request.value, None, 1)
+        layout = laid_out(release.request, atoms)
+        today = linear_figures(release.request, layout, atoms)
         today |= {
-            name: figures for name, (figures, _) in quantiles_of(rows, each.asked, layout, atoms, None, rules).items()
+            name: figures
+            for name, (figures, _) in quantiles_of(rows, release.request, layout, atoms, None, rules).items()
         }
-        place = {key: i for i, key in enumerate(layout.cells)}
+        index_of = {key: i for i, key in enumerate(layout.cells)}
         # Engines add in any order, which changes the last digits.
         sizes, counts = layout.members @ atoms.sizes, layout.members @ atoms.records
-        for key, shown in each.figures.items():
-            for name, then in shown.items():
-                if name == "count" or key not in place:  # counts are compared over all tables together
+        for key, published in release.figures.items():
+            for name, published_figure in published.items():
+                if name == "count" or key not in index_of:  # counts are compared over all tables together
                     continue
-                i = place[key]
-                size = {"sum": sizes[i], "mean": sizes[i] / max(1, counts[i])}.get(name, abs(then))
-                if not abs(today[name][i] - then) <= SLIGHT * size:
-                    found[name] = None
-    return list(found)
+                i = index_of[key]
+                size = {"sum": sizes[i], "mean": sizes[i] / max(1, counts[i])}.get(name, abs(published_figure))
+                if not abs(today[name][i] - published_figure) <= SLIGHT * size:
+                    changed[name] = None
+    return list(changed)

@@ -13,8 +13,8 @@ from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.table_files import TEXT, check_target, read_table_file, separator_of, write_table_file
 from shoal.errors import CannotTellError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome
-from shoal.results.output.asked import AskedTable, Key
 from shoal.results.output.ledger import Earlier, enter
+from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import CellRule, OutputRules
 from shoal.text.figures import format_count, format_list
 
@@ -26,10 +26,10 @@ class OutputCell:
     """One cell: its group, whether it is hidden and why, and what an intruder can tell of it if it is."""
 
     labels: Key  # None where the column is summed over, or the value is missing
-    kept: tuple[bool, ...]  # which columns it is grouped by
+    kept_columns: tuple[bool, ...]  # which columns it is grouped by
     hidden: bool
     figures: dict[str, float]  # the truth; of a hidden cell it is never shown
-    why: tuple[CellRule, ...]  # the rules that it fails; none if it is hidden to protect others
+    failed_rules: tuple[CellRule, ...]  # the rules that it fails; none if it is hidden to protect others
     ranges: dict[str, tuple[float, float]]  # of a hidden cell: its least and largest possible count and sum
 
     def figure(self, name: str) -> float | None:
@@ -38,14 +38,16 @@ class OutputCell:
 
     def group(self, total: str) -> list[str | None]:
         """Return the labels as shown in the table."""
-        return [label if kept else total for label, kept in zip(self.labels, self.kept, strict=True)]
+        return [
+            label if kept_columns else total for label, kept_columns in zip(self.labels, self.kept_columns, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
 class OutputCheck(Answered):
     """The verdict on a table of results, and the table that can be published instead if some cells are unsafe."""
 
-    asked: AskedTable
+    request: TableRequest
     rules: OutputRules
     cells: tuple[OutputCell, ...]
     verdict: Outcome  # on the table as it was asked for, without hidden cells
@@ -73,7 +75,7 @@ class OutputCheck(Answered):
     @property
     def unsafe(self) -> int:
         """How many cells fail a rule themselves; the other hidden cells protect these."""
-        return sum(bool(cell.why) for cell in self.cells)
+        return sum(bool(cell.failed_rules) for cell in self.cells)
 
     @property
     def sentence(self) -> str:
@@ -98,14 +100,14 @@ class OutputCheck(Answered):
         self._require_safe()
         columns: dict[str, Any] = {
             name: pa.array([cell.group(self.total)[j] for cell in self.cells], pa.string())
-            for j, name in enumerate(self.asked.names)
+            for j, name in enumerate(self.request.names)
         }
-        for name in self.asked.statistics:
+        for name in self.request.statistics:
             if name in columns:
                 raise PolicyError(f"a column to group by is called {name!r} like a statistic", "rename it")
-            shown = [None if cell.hidden else cell.figure(name) for cell in self.cells]
+            figures = [None if cell.hidden else cell.figure(name) for cell in self.cells]
             columns[name] = pa.array(
-                [None if x is None else int(x) for x in shown] if name == "count" else shown,
+                [None if x is None else int(x) for x in figures] if name == "count" else figures,
                 pa.int64() if name == "count" else pa.float64(),
             )
         columns[SUPPRESSED_COLUMN] = pa.array([cell.hidden for cell in self.cells])
@@ -131,20 +133,20 @@ class OutputCheck(Answered):
 
     def _verify(self, written: Path, table: pa.Table) -> None:
         """Read the figures back from the file: those of hidden cells are missing, the others as they should be."""
-        names = self.asked.names
-        found = read_table_file(written, separator=_separator(written)).table
-        if found.column_names != table.column_names or len(found) != len(self.cells):
+        names = self.request.names
+        read_back = read_table_file(written, separator=_separator(written)).table
+        if read_back.column_names != table.column_names or len(read_back) != len(self.cells):
             raise VerificationError("the written table does not have its columns and cells; nothing was released")
         wrong = sum(
-            [label or "" for label in found[j].to_pylist()] != [label or "" for label in table[j].to_pylist()]
+            [label or "" for label in read_back[j].to_pylist()] != [label or "" for label in table[j].to_pylist()]
             for j in range(len(names))
         )
-        for name in self.asked.statistics:
+        for name in self.request.statistics:
             for cell, figure in zip(
-                self.cells, found[len(names) + self.asked.statistics.index(name)].to_pylist(), strict=True
+                self.cells, read_back[len(names) + self.request.statistics.index(name)].to_pylist(), strict=True
             ):
-                there = None if figure in (None, "") else float(figure)
-                wrong += there != (None if cell.hidden else cell.figure(name))
+                written_figure = None if figure in (None, "") else float(figure)
+                wrong += written_figure != (None if cell.hidden else cell.figure(name))
         if wrong:
             raise VerificationError(
                 f"{wrong} figures of the written table are not those of the check; nothing was released"
@@ -153,12 +155,14 @@ class OutputCheck(Answered):
     @property
     def entry(self) -> Earlier:
         """What the ledger keeps: the figures that are published."""
-        shown = {
-            (cell.labels, cell.kept): {name: told for name in cell.figures if (told := cell.figure(name)) is not None}
+        published = {
+            (cell.labels, cell.kept_columns): {
+                name: figure for name in cell.figures if (figure := cell.figure(name)) is not None
+            }
             for cell in self.cells
             if not cell.hidden
         }
-        return Earlier(self.asked, shown)
+        return Earlier(self.request, published)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: no hidden figure, but which rules fail, which is not for publication."""
@@ -170,7 +174,7 @@ class OutputCheck(Answered):
             "proved": self.proved,
             "missing": self.missing,
             "reason": self.reason,
-            "table": self.asked.as_dict(),
+            "table": self.request.as_dict(),
             "rules": self.rules.as_dict(),
             "released_before": len(self.earlier),
             "n_cells": len(self.cells),
@@ -178,8 +182,8 @@ class OutputCheck(Answered):
             "n_hidden": self.hidden,
             "hidden": [
                 {
-                    "group": dict(zip(self.asked.names, cell.group(self.total), strict=True)),
-                    "rules": list(cell.why),
+                    "group": dict(zip(self.request.names, cell.group(self.total), strict=True)),
+                    "rules": list(cell.failed_rules),
                     "range": {name: list(ends) for name, ends in cell.ranges.items()},
                 }
                 for cell in self.cells

@@ -10,7 +10,6 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, PolicyError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import atoms_of
 from shoal.results.output.changes import changed_figures, linear_figures
 from shoal.results.output.checked import OutputCheck
@@ -19,8 +18,9 @@ from shoal.results.output.judging import Judge
 from shoal.results.output.layout import inside, laid_out
 from shoal.results.output.ledger import read_ledger
 from shoal.results.output.linked import linked_columns
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
 from shoal.results.output.quantiles import quantiles_of, too_similar
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules, Zeros
 from shoal.results.output.suppression import Step
 
@@ -43,7 +43,7 @@ def check_output(
     ledger: str | Path | None = None,
     total: str = "Total",
     time_limit: float = 60.0,
-    progress: Step = lambda what, share: None,
+    progress: Step = lambda task, share: None,
 ) -> OutputCheck:
     """Check a table of counts, sums, means or quantiles before it is published, together with all released before.
 
@@ -109,14 +109,14 @@ def check_output(
     if not time_limit >= 0:
         raise PolicyError("time_limit must be a number of seconds", "60 is usual", option="--time-limit")
     rules = OutputRules(min_count, dominance, p, zeros, protection)
-    asked = AskedTable.of(by, bands, where, value, statistics)
+    request = TableRequest.checked(by, bands, where, value, statistics)
     rows = groupable(data)
     earlier = read_ledger(ledger)
-    rows.require([feature.source for each in earlier for feature in each.asked.features])
-    earlier = [replace(each, asked=with_few_valued(rows, each.asked)) for each in earlier]
-    tables = [asked, *(table for each in earlier for table in each.asked.implied)]
-    told = list(dict.fromkeys(name for table in tables for name in (*table.names, *table.conditional)))
-    if unknown := [name for name in sensitive or () if name not in told]:
+    rows.require([feature.source for release in earlier for feature in release.request.features])
+    earlier = [replace(release, request=with_few_valued(rows, release.request)) for release in earlier]
+    tables = [request, *(table for release in earlier for table in release.request.implied)]
+    known_columns = list(dict.fromkeys(name for table in tables for name in (*table.names, *table.conditional)))
+    if unknown := [name for name in sensitive or () if name not in known_columns]:
         raise PolicyError(f"{', '.join(map(repr, unknown))} is sensitive, but not grouped by")
     features = list(dict.fromkeys(feature for table in tables for feature in table.features))
     rows.require([feature.source for feature in features] + ([] if entity is None else [entity]))
@@ -124,11 +124,11 @@ def check_output(
         raise DataError(f"column {value!r} has dates, not numbers")
     progress("grouping", 0.0)
     atoms = atoms_of(rows, features, value, entity, rules.n_largest)
-    if not inside(asked, atoms).any():
+    if not inside(request, atoms).any():
         raise DataError(
             "no record satisfies the conditions, or the value is missing everywhere", "check the conditions"
         )
-    if asked.sums and two_valued(rows, asked, rules):
+    if request.sums and two_valued(rows, request, rules):
         raise PolicyError(
             f"column {value!r} has only two values, such as 0 and 1, so its sums and means tell how many people have "
             "which",
@@ -136,18 +136,20 @@ def check_output(
             option="--by",
         )
     atoms = with_possible(atoms, tables)
-    layout = laid_out(asked, atoms)
+    layout = laid_out(request, atoms)
     if total in {label for key, _ in layout.cells for label in key}:
         raise PolicyError("a group has the name of the totals", "choose another name for them", option="--total")
-    linked = linked_columns(rows, asked, earlier, features, entity, rules.n_largest)
-    judge = Judge(rules, asked, atoms, layout, earlier, tuple(told if sensitive is None else sensitive), linked)
+    linked = linked_columns(rows, request, earlier, features, entity, rules.n_largest)
+    judge = Judge(
+        rules, request, atoms, layout, earlier, tuple(known_columns if sensitive is None else sensitive), linked
+    )
     judge.changed += changed_figures(rows, earlier, rules)
-    figures = linear_figures(asked, layout, atoms)
-    quantiles = quantiles_of(rows, asked, layout, atoms, entity, rules)
-    for name, (found, failing) in quantiles.items():
-        figures[name] = found
+    figures = linear_figures(request, layout, atoms)
+    quantiles = quantiles_of(rows, request, layout, atoms, entity, rules)
+    for name, (checked, failing) in quantiles.items():
+        figures[name] = checked
         for i in failing:
             judge.fail(i, "quantile")
-    for i in too_similar(asked, layout, atoms, earlier, rules):
+    for i in too_similar(request, layout, atoms, earlier, rules):
         judge.fail(i, "differencing")
     return judge.checked(figures, ledger, total, progress, time_limit)

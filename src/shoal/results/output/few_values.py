@@ -16,54 +16,56 @@ from ibis.expr import types as ir
 from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
 FEW_VALUES = 12  # such as months; beyond, no small group of one value is made out by a coefficient alone
 
-FEW_OTHERS = 0.1  # of the records of a column of two values, those with another one at most
+MAX_OTHER_SHARE = 0.1  # of the records of a column of two values, those with another one at most
 
 
-def rows_about(rows: Groupable, asked: AskedTable, columns: dict[str, Any]) -> ir.Table:
+def rows_about(rows: Groupable, request: TableRequest, columns: dict[str, Any]) -> ir.Table:
     """Return these columns of the records that a table is about."""
-    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(asked.insides)}
+    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(request.insides)}
     table = rows.table.select(**columns, **conditions)
     for name in conditions:
         table = table.filter(table[name] == "1")
     return table.select(*columns)
 
 
-def two_valued(rows: Groupable, asked: AskedTable, rules: OutputRules) -> bool:
+def two_valued(rows: Groupable, request: TableRequest, rules: OutputRules) -> bool:
     """Return whether the records of a table have two values in all; a few records with others make no difference.
 
     A code such as 9 for "unknown" beside 1 and 2 must not turn counts into harmless means.
     """
-    if asked.value is None:
+    if request.value is None:
         return False
-    table = rows_about(rows, asked, {"v": rows.number(asked.value).cast("float64")})
+    table = rows_about(rows, request, {"v": rows.number(request.value).cast("float64")})
     by_value = table.group_by("v").agg(n=table.count())
     common = rows.fetch(by_value.order_by([ibis.desc("n"), "v"]).limit(2))["n"].to_pylist()
     everything = int(rows.fetch(table.agg(n=table.count()))["n"][0].as_py() or 0)
-    others = everything - sum(common)
+    n_others = everything - sum(common)
     if len(common) < 2 or everything < rules.min_count:  # so few are hidden anyhow
         return False
-    return bool(others < rules.min_count and others <= FEW_OTHERS * everything)
+    return bool(n_others < rules.min_count and n_others <= MAX_OTHER_SHARE * everything)
 
 
-def with_few_valued(rows: Groupable, asked: AskedTable) -> AskedTable:
+def with_few_valued(rows: Groupable, request: TableRequest) -> TableRequest:
     """Return a regression with the columns of numbers that have few values, which are judged as categories."""
-    numeric = [name for name in asked.on if name not in asked.categories]
+    numeric = [name for name in request.on if name not in request.categories]
     if not numeric:
-        return asked
-    table = rows_about(rows, asked, {f"x{j}": rows.number(name) for j, name in enumerate(numeric)})
+        return request
+    table = rows_about(rows, request, {f"x{j}": rows.number(name) for j, name in enumerate(numeric)})
     counted = {f"x{j}": table[f"x{j}"].nunique() for j in range(len(numeric))}
-    found = rows.fetch(table.agg(records=table.count(), **counted)).to_pylist()[0]
-    few = [name for j, name in enumerate(numeric) if has_few(int(found[f"x{j}"]), int(found["records"]))]
-    return replace(asked, few_valued=tuple(few))
+    counts = rows.fetch(table.agg(records=table.count(), **counted)).to_pylist()[0]
+    few_valued = [
+        name for j, name in enumerate(numeric) if shares_few_values(int(counts[f"x{j}"]), int(counts["records"]))
+    ]
+    return replace(request, few_valued=tuple(few_valued))
 
 
-def has_few(n_values: int, n_records: int) -> bool:
+def shares_few_values(n_values: int, n_records: int) -> bool:
     """Return whether a column has few values, which records share."""
     return n_values <= FEW_VALUES and 2 * n_values <= n_records
 
@@ -74,8 +76,8 @@ def rare_value(values: Floats, person: NDArray[np.int64], rules: OutputRules) ->
     >>> rare_value(np.array([0.0] * 50 + [1.0] * 9), np.arange(59), OutputRules())
     True
     """
-    distinct, which = np.unique(values, return_inverse=True)
-    if not has_few(len(distinct), len(values)):
+    distinct, value_of_record = np.unique(values, return_inverse=True)
+    if not shares_few_values(len(distinct), len(values)):
         return False
-    pairs = np.unique(np.column_stack([which, person]), axis=0)
+    pairs = np.unique(np.column_stack([value_of_record, person]), axis=0)
     return any(rules.count_fails(int(n)) for n in np.bincount(pairs[:, 0]))

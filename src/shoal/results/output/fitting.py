@@ -31,14 +31,14 @@ class Fit:
     persons: int
     degrees: int  # residual degrees of freedom, counted in persons
     r2: float
-    why: tuple[ModelRule, ...]
+    failed_rules: tuple[ModelRule, ...]
 
     def figures(self) -> dict[str, float]:
         """Return all that is published of it, by name."""
-        found = {"count": float(self.records), "degrees": float(self.degrees), "r2": self.r2}
+        figures = {"count": float(self.records), "degrees": float(self.degrees), "r2": self.r2}
         for term, estimate, error in zip(self.terms, self.estimates, self.errors, strict=True):
-            found |= {f"estimate {term}": float(estimate), f"error {term}": float(error)}
-        return found
+            figures |= {f"estimate {term}": float(estimate), f"error {term}": float(error)}
+        return figures
 
 
 def fitted(
@@ -48,32 +48,32 @@ def fitted(
     n, k = design.shape
     persons = int(person.max(initial=-1)) + 1
     left = min(n, persons) - k
-    why: list[ModelRule] = []
+    failed: list[ModelRule] = []
     if rules.count_fails(persons):
-        why.append("least count")
+        failed.append("least count")
     if left < degrees:
-        why.append("degrees of freedom")
+        failed.append("degrees of freedom")
     scale = np.maximum(np.sqrt((design**2).mean(axis=0)), 1e-300) if n else np.ones(k)
     q, r = np.linalg.qr(design / scale) if n >= k else (np.zeros((n, k)), np.zeros((k, k)))
     if n < k or np.abs(np.diag(r)).min() < 1e-9 * np.sqrt(max(n, 1)):
         nothing = np.full(k, np.nan)
-        return Fit(tuple(terms), nothing, nothing, n, persons, left, np.nan, (*why, "collinear"))
+        return Fit(tuple(terms), nothing, nothing, n, persons, left, np.nan, (*failed, "collinear"))
     # How the values make the coefficients: a row of weights each.
     weights = np.linalg.solve(r, q.T) / scale[:, None]
     estimates = weights @ values
     residuals = values - design @ estimates
     rest, all_of_it = float(residuals @ residuals), float(((values - values.mean()) ** 2).sum())
     if rest <= SLIGHT_FIT * max(all_of_it, SLIGHT_FIT * float(values @ values)):
-        why.append("exact fit")
+        failed.append("exact fit")
     leverage = max(_leverage(q, person, persons), _small_group_leverage(q, design, person, rules))
     if leverage > rules.leverage * (1 + 1e-9):
-        why.append("leverage")
+        failed.append("leverage")
     few_decide = any(_deciding(row, person, persons, rules) < rules.min_count for row in weights)
     if few_decide or _few_decide_a_prediction(q, person, persons, rules):
-        why.append("influence")
+        failed.append("influence")
     spread = np.sqrt(rest / (n - k) * (weights**2).sum(axis=1)) if n > k else np.full(k, np.nan)
     r2 = 1 - rest / all_of_it if all_of_it > 0 else np.nan
-    return Fit(tuple(terms), estimates, spread, n, persons, left, float(r2), tuple(why))
+    return Fit(tuple(terms), estimates, spread, n, persons, left, float(r2), tuple(failed))
 
 
 def _leverage(q: Floats, person: NDArray[np.int64], persons: int) -> float:
@@ -99,8 +99,8 @@ def _small_group_leverage(q: Floats, design: Floats, person: NDArray[np.int64], 
     group = group.reshape(-1)
     shares = np.bincount(group, (q**2).sum(axis=1))
     pairs = np.unique(np.column_stack([group, person]), axis=0)
-    few = np.bincount(pairs[:, 0]) < rules.min_count
-    return float(shares[few].max(initial=0.0))
+    small = np.bincount(pairs[:, 0]) < rules.min_count
+    return float(shares[small].max(initial=0.0))
 
 
 def _few_decide_a_prediction(q: Floats, person: NDArray[np.int64], persons: int, rules: OutputRules) -> bool:
@@ -111,19 +111,19 @@ def _few_decide_a_prediction(q: Floats, person: NDArray[np.int64], persons: int,
     """
     share = _decisive_share(rules)
     leverages = (q**2).sum(axis=1)
-    most = np.bincount(person, minlength=persons).max(initial=1) * max(1, rules.min_count - 1)
-    high = np.flatnonzero(leverages > share / most)
+    max_records = np.bincount(person, minlength=persons).max(initial=1) * max(1, rules.min_count - 1)
+    high = np.flatnonzero(leverages > share / max_records)
     for i in high[np.argsort(-leverages[high], kind="stable")][:MAX_PREDICTIONS]:
-        each = np.sort(np.bincount(person, (q @ q[i]) ** 2, minlength=persons))[::-1]
-        if each[: rules.min_count - 1].sum() > share * each.sum() * (1 + 1e-9):
+        shares = np.sort(np.bincount(person, (q @ q[i]) ** 2, minlength=persons))[::-1]
+        if shares[: rules.min_count - 1].sum() > share * shares.sum() * (1 + 1e-9):
             return True
     return False
 
 
 def _deciding(weights: Floats, person: NDArray[np.int64], persons: int, rules: OutputRules) -> int:
     """Return how many persons it takes to have k % of the squared weights of a coefficient, as in (n,k) dominance."""
-    each = np.sort(np.bincount(person, weights**2, minlength=persons))[::-1]
-    return int(np.searchsorted(np.cumsum(each), _decisive_share(rules) * each.sum() * (1 - 1e-12))) + 1
+    shares = np.sort(np.bincount(person, weights**2, minlength=persons))[::-1]
+    return int(np.searchsorted(np.cumsum(shares), _decisive_share(rules) * shares.sum() * (1 - 1e-12))) + 1
 
 
 def _decisive_share(rules: OutputRules) -> float:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable
 from shoal.results.output.checked import OutputCell, OutputCheck
 from shoal.results.output.layout import (
@@ -34,7 +33,8 @@ from shoal.results.output.layout import (
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linear import TOLERANCE, Flags, LinearIntruder, Totals
 from shoal.results.output.linked import EarlierSums, LinkedColumns, LinkedTotals, linked_totals
-from shoal.results.output.possible import full_groups
+from shoal.results.output.possible_groups import full_groups
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import CellRule, OutputRules
 from shoal.results.output.suppression import Hiding, Insiders, ProtectedTotal, Puzzle, Step, suppressed
 from shoal.tables.frequency import Floats
@@ -53,7 +53,7 @@ class _Quantity:
     class_of: NDArray[np.int64]
     members: list[NDArray[np.int64]]  # (classes)  the atoms of each
     hidden_before: list[NDArray[np.int64]]  # the atoms of cells that were hidden in earlier tables
-    shown: Totals | None = None  # values with their signs, where they are judged by their sizes
+    signed_totals: Totals | None = None  # values with their signs, where they are judged by their sizes
 
     def classes(self, atoms: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the classes of some atoms."""
@@ -66,18 +66,18 @@ class Judge:
     def __init__(
         self,
         rules: OutputRules,
-        asked: AskedTable,
+        request: TableRequest,
         atoms: AtomTable,
         layout: CellLayout,
         earlier: list[Earlier],
         sensitive: tuple[str, ...],
         linked: LinkedColumns | None = None,
     ) -> None:
-        self.rules, self.asked, self.atoms, self.layout, self.earlier = rules, asked, atoms, layout, earlier
+        self.rules, self.request, self.atoms, self.layout, self.earlier = rules, request, atoms, layout, earlier
         self.changed: list[str] = []  # what shows that the data are not those of earlier releases
         self.shrunk = False  # whether a published count changed by too few persons
-        published = [self._published(each) for each in earlier]
-        hidden = [hidden_before(each, atoms) for each in earlier]
+        published = [self._published(release) for release in earlier]
+        hidden = [hidden_before(release, atoms) for release in earlier]
         empty = csr_array((0, len(atoms.codes)))
 
         def joined(parts: list[csr_array]) -> csr_array:
@@ -87,18 +87,21 @@ class Judge:
         if self._several:
             self.quantities.append(self._quantity("persons", joined(published), joined(hidden)))
         self.linked: tuple[LinkedColumns, LinkedTotals] | None = None
-        if asked.sums:
+        if request.sums:
             sums = [
-                EarlierSums(str(each.asked.value), shown, unshown)
-                for each, shown, unshown in zip(earlier, published, hidden, strict=True)
-                if each.asked.sums
+                EarlierSums(str(release.request.value), published_sums, hidden_sums)
+                for release, published_sums, hidden_sums in zip(earlier, published, hidden, strict=True)
+                if release.request.sums
             ]
-            same = [each for each in sums if each.value == asked.value]
-            shown, unshown = joined([each.published for each in same]), joined([each.hidden for each in same])
-            self.quantities.append(self._quantity("values", shown, unshown))
+            same_column = [release for release in sums if release.value == request.value]
+            published_sums, hidden_sums = (
+                joined([release.published for release in same_column]),
+                joined([release.hidden for release in same_column]),
+            )
+            self.quantities.append(self._quantity("values", published_sums, hidden_sums))
             if linked is not None:
                 self.linked = linked, linked_totals(linked, layout.members, sums)
-        self.why: dict[int, list[CellRule]] = {}
+        self.failed_rules: dict[int, list[CellRule]] = {}
         self.full: list[NDArray[np.int64]] = []  # possible groups that must not be known to be empty
         for i in range(len(layout.cells)):
             for quantity in self.quantities:
@@ -108,18 +111,18 @@ class Judge:
 
     def fail(self, i: int, rule: CellRule) -> None:
         """Note that a cell fails a rule."""
-        if rule not in self.why.setdefault(i, []):
-            self.why[i].append(rule)
+        if rule not in self.failed_rules.setdefault(i, []):
+            self.failed_rules[i].append(rule)
 
     def _published(self, earlier: Earlier) -> csr_array:
         """Return the published cells of an earlier table over the atoms, and note where it no longer agrees."""
-        members, figures, gone = released_before(earlier, self.atoms)
+        members, figures, vanished = released_before(earlier, self.atoms)
         counts = members @ self.atoms.records.astype(float)
-        then = np.array([shown.get("count", np.nan) for shown in figures])
-        moved = np.abs(counts - then)
-        if gone or (moved > 0).any():
+        published_counts = np.array([figures_of_cell.get("count", np.nan) for figures_of_cell in figures])
+        moved = np.abs(counts - published_counts)
+        if vanished or (moved > 0).any():
             self.changed.append("count")
-            self.shrunk |= bool(gone or ((moved > 0) & (moved < self.rules.min_count)).any())
+            self.shrunk |= bool(vanished or ((moved > 0) & (moved < self.rules.min_count)).any())
         return members
 
     # ── quantities ───────────────────────────────────────────────────────────────────────────────────────────
@@ -138,8 +141,8 @@ class Judge:
         n = cells.shape[1]
         order = np.argsort(class_of, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
-        nested = sum(len(dimension) > 1 for dimension in self.asked.dimensions)
-        network = len(self.asked.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0 and not self.asked.on
+        nested = sum(len(dimension) > 1 for dimension in self.request.dimensions)
+        network = len(self.request.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0 and not self.request.on
 
         def summed(column: Floats) -> Floats:
             return np.bincount(class_of, column, minlength=n).astype(np.float64)
@@ -153,10 +156,10 @@ class Judge:
             totals = Totals(self._person_weights(class_of, n), zero, cells, published, integer=False)
             return _Quantity(kind, totals, class_of, members, before)
         totals = Totals(summed(self.atoms.sizes), zero, cells, published, integer=False)
-        shown = None
+        signed = None
         if self.atoms.negative:
-            shown = Totals(summed(self.atoms.sums), np.full(n, -np.inf), cells, published, integer=False)
-        return _Quantity(kind, totals, class_of, members, before, shown)
+            signed = Totals(summed(self.atoms.sums), np.full(n, -np.inf), cells, published, integer=False)
+        return _Quantity(kind, totals, class_of, members, before, signed)
 
     def _listed(self, cells: csr_array, records: Floats) -> Floats:
         """Return what an intruder knows each class to have at least: a group is in the list because somebody is in it.
@@ -164,10 +167,10 @@ class Judge:
         That is so where the table has one dimension and is about all records; of two, every combination is listed.
         """
         floors = np.zeros(len(records))
-        about_all = self.layout.members.sum() == len(self.atoms.codes) * (1 + sum(map(len, self.asked.dimensions)))
-        if len(self.asked.dimensions) == 1 and about_all:
-            for i, (_, kept) in enumerate(self.layout.cells):
-                if all(kept):
+        about_all = self.layout.members.sum() == len(self.atoms.codes) * (1 + sum(map(len, self.request.dimensions)))
+        if len(self.request.dimensions) == 1 and about_all:
+            for i, (_, kept_columns) in enumerate(self.layout.cells):
+                if all(kept_columns):
                     classes = cells.indices[cells.indptr[i] : cells.indptr[i + 1]]
                     if len(classes) == 1 and records[classes[0]] > 0:
                         floors[classes[0]] = 1.0
@@ -192,32 +195,32 @@ class Judge:
         Where persons have several records, a count of records is a sum: everybody contributes their number of records.
         ``table`` has the values of a linked column.
         """
-        found: dict[CellRule, Margins] = {}
+        failed: dict[CellRule, Margins] = {}
         counting = quantity.kind == "records"
         table = self.atoms if table is None else table
         persons, largest, size = table.contributions(atoms, records=quantity.kind != "values")
-        few = self.rules.count_fails(persons)
+        too_few = self.rules.count_fails(persons)
         if quantity.kind == "persons":
-            weight = float(quantity.totals.values[quantity.classes(atoms)].sum()) if few else 0.0
-            return {"least count": (self.rules.min_count - weight, 0.0)} if few else {}
+            weight = float(quantity.totals.values[quantity.classes(atoms)].sum()) if too_few else 0.0
+            return {"least count": (self.rules.min_count - weight, 0.0)} if too_few else {}
         magnitude = not counting or size > persons
         share = self.rules.protection / 100 * size if magnitude else 0.0
-        if few:
+        if too_few:
             # Whether these are enough persons, or even fewer, must stay open.
             enough = (self.rules.min_count - persons, 1) if counting else (0, 0)
-            found["least count"] = max(enough[0], share), max(enough[1], share)
+            failed["least count"] = max(enough[0], share), max(enough[1], share)
         if magnitude:
             levels = {rule: max(level, share) for rule, level in self.rules.failing(largest, size).items()}
-            found |= {rule: (level, level) for rule, level in levels.items()}
+            failed |= {rule: (level, level) for rule, level in levels.items()}
         if not counting and persons:
             level = self.rules.protection / 100 * table.mean_size * persons
             if size == 0:  # a sum of 0 tells what everybody contributes
-                found["zero"] = level, level
-            elif not few and self._all_alike(atoms, table):
-                found["full"] = level, level
+                failed["zero"] = level, level
+            elif not too_few and self._all_alike(atoms, table):
+                failed["full"] = level, level
         if cell and counting and persons == 0 and self.rules.zeros == "hide":
-            found["zero"] = 1.0, 0.0
-        return found
+            failed["zero"] = 1.0, 0.0
+        return failed
 
     def _all_alike(self, atoms: NDArray[np.int64], table: AtomTable) -> bool:
         """Return whether all contribute the largest or all the least value of the table: their mean tells it."""
@@ -232,14 +235,14 @@ class Judge:
 
     def _find_full(self, sensitive: tuple[str, ...]) -> None:
         """Find groups with everybody of a larger group, here and in earlier tables, and hide those seen at a glance."""
-        place = {key: i for i, key in enumerate(self.layout.cells)}
-        for full in full_groups(self.asked, self.atoms, sensitive):
-            self.full.append(full.others)
+        index_of = {key: i for i, key in enumerate(self.layout.cells)}
+        for full in full_groups(self.request, self.atoms, sensitive):
+            self.full.append(full.empty_atoms)
             if full.whole is not None:
-                self.fail(place[full.key], "full")
-        for each in self.earlier:
-            groups = full_groups(each.asked, self.atoms, sensitive)
-            self.full += [full.others for full in groups if full.key in each.figures]
+                self.fail(index_of[full.key], "full")
+        for release in self.earlier:
+            groups = full_groups(release.request, self.atoms, sensitive)
+            self.full += [full.empty_atoms for full in groups if full.key in release.figures]
 
     # ── what must stay uncertain ─────────────────────────────────────────────────────────────────────────────
 
@@ -248,14 +251,14 @@ class Judge:
 
         Cells that were hidden in earlier tables are among them: what is published later must not narrow them down.
         """
-        found: dict[tuple[int, bytes], ProtectedTotal] = {}
+        targets: dict[tuple[int, bytes], ProtectedTotal] = {}
 
         def add(target: ProtectedTotal | None) -> None:
             if target is not None:
                 key = target.quantity, target.classes.tobytes()
-                found[key] = target.joined(found[key]) if key in found else target
+                targets[key] = target.joined(targets[key]) if key in targets else target
 
-        cells = [self.layout.atoms_in(i) for i in self.why]
+        cells = [self.layout.atoms_in(i) for i in self.failed_rules]
         for q, quantity in enumerate(self.quantities):
             for members in quantity.members:
                 add(self._target(q, quantity, quantity.classes(members), members))
@@ -264,11 +267,11 @@ class Judge:
         for target in self._linked_targets():
             add(target)
         records = self.quantities[0]
-        for others in self.full:
-            classes = records.classes(others)
+        for empty_atoms in self.full:
+            classes = records.classes(empty_atoms)
             if not records.totals.values[classes].any():  # otherwise somebody may be there for all that is told apart
                 add(ProtectedTotal(0, classes, 1.0, 0.0))
-        return list(found.values())
+        return list(targets.values())
 
     def unprotected(self, puzzle: Puzzle, hidden: Flags) -> list[ProtectedTotal]:
         """Return the sums over several hidden cells that can be worked out although they fail a rule.
@@ -310,20 +313,20 @@ class Judge:
             hidden_children = [i for i in children if hidden[i]]
             if len(hidden_children) > 1 and not hidden[parent]:
                 yield np.unique(cells[hidden_children].indices).astype(np.int64)
-        shown = vstack([cells[np.flatnonzero(~hidden)], released]).tocsc()
-        shown.sort_indices()
+        visible = vstack([cells[np.flatnonzero(~hidden)], released]).tocsc()
+        visible.sort_indices()
         by_rows: dict[tuple[int, bytes], list[int]] = {}
-        for j in range(shown.shape[1]):
-            rows = shown.indices[shown.indptr[j] : shown.indptr[j + 1]]
+        for j in range(visible.shape[1]):
+            rows = visible.indices[visible.indptr[j] : visible.indptr[j + 1]]
             by_rows.setdefault((j // n, rows.tobytes()), []).append(j)
         yield from (np.array(classes, np.int64) for classes in by_rows.values() if len(classes) > 1)
 
     @cached_property
     def _families(self) -> list[tuple[int, list[int]]]:
         """The totals of the table, and the cells that each is the sum of; a regression has none."""
-        if self.asked.on:
+        if self.request.on:
             return []
-        return families_of(self.layout.cells, [len(dimension) for dimension in self.asked.dimensions])
+        return families_of(self.layout.cells, [len(dimension) for dimension in self.request.dimensions])
 
     def _linked_targets(self) -> Iterator[ProtectedTotal | None]:
         """Yield the sums of linked columns that must stay uncertain: of classes, and of all cells of the table."""
@@ -347,9 +350,9 @@ class Judge:
         cell: bool = False,
         table: AtomTable | None = None,
     ) -> ProtectedTotal | None:
-        why = self._rules_failed(quantity, atoms, cell=cell, table=table)
-        above = max((distance[0] for distance in why.values()), default=0.0)
-        below = max((distance[1] for distance in why.values()), default=0.0)
+        failed = self._rules_failed(quantity, atoms, cell=cell, table=table)
+        above = max((distance[0] for distance in failed.values()), default=0.0)
+        below = max((distance[1] for distance in failed.values()), default=0.0)
         if quantity.kind == "records":
             above, below = math.ceil(above - TOLERANCE), math.ceil(below - TOLERANCE)
         below = min(below, float(quantity.totals.slack[classes].sum()))
@@ -396,18 +399,18 @@ class Judge:
 
     def _grid(self) -> NDArray[np.int64] | None:
         """Return the class at each place of a plain table; None if columns are nested or other tables count."""
-        nested = any(len(dimension) > 1 for dimension in self.asked.dimensions)
-        if self.earlier or self.asked.on or not self.asked.dimensions or nested:
+        nested = any(len(dimension) > 1 for dimension in self.request.dimensions)
+        if self.earlier or self.request.on or not self.request.dimensions or nested:
             return None
-        leaves = [self.layout.atoms_in(i) for i, (_, kept) in enumerate(self.layout.cells) if all(kept)]
+        leaves = [self.layout.atoms_in(i) for i, (_, kept_columns) in enumerate(self.layout.cells) if all(kept_columns)]
         codes = self.atoms.codes[np.array([atoms[0] for atoms in leaves])]
-        codes = codes[:, [self.atoms.features.index(self.asked.feature(name)) for name in self.asked.names]]
+        codes = codes[:, [self.atoms.features.index(self.request.feature(name)) for name in self.request.names]]
         places = [np.unique(column, return_inverse=True) for column in codes.T]
         shape = tuple(len(labels) for labels, _ in places)
         if len(leaves) != math.prod(shape):
             return None
         grid = np.zeros(shape, np.int64)
-        grid[tuple(place for _, place in places)] = [self.quantities[0].class_of[atoms[0]] for atoms in leaves]
+        grid[tuple(position for _, position in places)] = [self.quantities[0].class_of[atoms[0]] for atoms in leaves]
         return grid
 
     def puzzle(self, unsafe: Flags) -> Puzzle:
@@ -431,7 +434,7 @@ class Judge:
         """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
         end = time.monotonic() + time_limit
         unsafe = np.zeros(len(self.layout.cells), np.bool_)
-        unsafe[list(self.why)] = True
+        unsafe[list(self.failed_rules)] = True
         missing, pattern, reason = "", None, ""
         puzzle = self.puzzle(unsafe)
         ranges: dict[int, dict[str, tuple[float, float]]] = {}
@@ -446,22 +449,22 @@ class Judge:
                 missing, pattern = error.message, None
             if pattern is None and not missing:
                 reason = "earlier releases alone already give away too much about some records"
-        more = pattern is None or bool((pattern.hidden & ~unsafe).any())
-        fails = bool(unsafe.any()) or self.shrunk or (not missing and more)
+        extra_hidden = pattern is None or bool((pattern.hidden & ~unsafe).any())
+        fails = bool(unsafe.any()) or self.shrunk or (not missing and extra_hidden)
         hidden = np.ones(len(unsafe), np.bool_) if pattern is None else pattern.hidden
         cells = [
             OutputCell(
                 key,
-                kept,
+                kept_columns,
                 bool(hidden[i]),
                 {name: float(column[i]) for name, column in figures.items()},
-                tuple(self.why.get(i, ())),
+                tuple(self.failed_rules.get(i, ())),
                 ranges.get(i, {}),
             )
-            for i, (key, kept) in enumerate(self.layout.cells)
+            for i, (key, kept_columns) in enumerate(self.layout.cells)
         ]
         return OutputCheck(
-            asked=self.asked,
+            request=self.request,
             rules=self.rules,
             cells=tuple(cells),
             verdict="fails" if fails else "unknown" if missing else "holds",
@@ -479,11 +482,11 @@ class Judge:
         start, first = time.monotonic(), None
         for _ in range(MAX_PATTERNS):
             pattern = suppressed(puzzle, progress, max(0.0, start + time_limit - time.monotonic()), first)
-            more = [] if pattern is None else self.unprotected(puzzle, pattern.hidden)
-            if not more:
+            exposed_unions = [] if pattern is None else self.unprotected(puzzle, pattern.hidden)
+            if not exposed_unions:
                 return pattern
             first = None if pattern is None else pattern.hidden
-            puzzle = replace(puzzle, targets=[*puzzle.targets, *more])
+            puzzle = replace(puzzle, targets=[*puzzle.targets, *exposed_unions])
         raise CannotTellError("no choice of hidden cells was found that protects what several are together")
 
     def _ranges(self, hidden: Flags, progress: Step, end: float) -> dict[int, dict[str, tuple[float, float]]]:
@@ -491,12 +494,12 @@ class Judge:
 
         Cells that fail a rule are first; where time is up, the others have none.
         """
-        found: dict[int, dict[str, tuple[float, float]]] = {}
-        places = sorted(map(int, np.flatnonzero(hidden)), key=lambda i: i not in self.why)
+        range_of_cell: dict[int, dict[str, tuple[float, float]]] = {}
+        places = sorted(map(int, np.flatnonzero(hidden)), key=lambda i: i not in self.failed_rules)
         for quantity in self.quantities:
             if quantity.kind == "persons":  # of which nothing is published
                 continue
-            totals, class_of = quantity.shown or quantity.totals, quantity.class_of
+            totals, class_of = quantity.signed_totals or quantity.totals, quantity.class_of
             if quantity.kind == "values" and self.linked is not None:
                 totals, class_of = self.linked[1].totals, self.linked[1].class_of
             intruder = LinearIntruder(totals, hidden)
@@ -509,5 +512,5 @@ class Judge:
                 scale = max(abs(truth), 1.0)
                 low = truth - intruder.reach(classes, -1, scale)[0]
                 high = truth + intruder.reach(classes, 1, scale)[0]
-                found.setdefault(i, {})["sum" if quantity.kind == "values" else "count"] = (low, high)
-        return found
+                range_of_cell.setdefault(i, {})["sum" if quantity.kind == "values" else "count"] = (low, high)
+        return range_of_cell

@@ -19,7 +19,7 @@ from typing import Any
 
 from shoal.engines.formats.atomic_files import write_text
 from shoal.errors import DataError, OutputError
-from shoal.results.output.asked import AskedTable, Key
+from shoal.results.output.request import Key, TableRequest
 from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import read_json
 
@@ -30,37 +30,39 @@ FORMAT = "shoal output ledger 1"
 class Earlier:
     """A table that was released before: what was asked for, and the published figures of its cells."""
 
-    asked: AskedTable
+    request: TableRequest
     figures: dict[tuple[Key, tuple[bool, ...]], dict[str, float]]  # by labels and which columns are kept
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         cells = [
-            {"group": [label if kept else 0 for label, kept in zip(*key, strict=True)], **shown}
-            for key, shown in self.figures.items()
+            {"group": [label if kept_columns else 0 for label, kept_columns in zip(*key, strict=True)], **published}
+            for key, published in self.figures.items()
         ]  # 0 stands for a total; labels are texts, or null where a value is missing
-        return {**self.asked.as_dict(), "cells": cells}
+        return {**self.request.as_dict(), "cells": cells}
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Earlier:
+    def from_dict(cls, fields: dict[str, Any]) -> Earlier:
         """Read an entry of a ledger."""
-        asked = AskedTable.of(
-            given["by"],
-            given["bands"],
-            given["where"],
-            given["value"],
-            given["statistics"],
-            given.get("on", ()),
-            given.get("categories", ()),
+        request = TableRequest.checked(
+            fields["by"],
+            fields["bands"],
+            fields["where"],
+            fields["value"],
+            fields["statistics"],
+            fields.get("on", ()),
+            fields.get("categories", ()),
         )
         figures = {}
-        for cell in given["cells"]:
+        for cell in fields["cells"]:
             group = cell.pop("group")
-            if len(group) != len(asked.names) or not all(part in (0, None) or isinstance(part, str) for part in group):
+            if len(group) != len(request.names) or not all(
+                part in (0, None) or isinstance(part, str) for part in group
+            ):
                 raise ValueError("a group does not fit its columns")
             key = tuple(None if part == 0 else part for part in group)
             figures[key, tuple(part != 0 for part in group)] = {name: float(figure) for name, figure in cell.items()}
-        return cls(asked, figures)
+        return cls(request, figures)
 
 
 def read_ledger(path: str | Path | None) -> list[Earlier]:
@@ -68,10 +70,10 @@ def read_ledger(path: str | Path | None) -> list[Earlier]:
     if path is None or not Path(path).exists():
         return []
     try:
-        kept = read_json(read_bounded(path).decode())
-        if kept["format"] != FORMAT:
+        document = read_json(read_bounded(path).decode())
+        if document["format"] != FORMAT:
             raise ValueError("another format")
-        return [Earlier.from_dict(entry) for entry in kept["releases"]]
+        return [Earlier.from_dict(entry) for entry in document["releases"]]
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, DataError):
@@ -81,17 +83,17 @@ def read_ledger(path: str | Path | None) -> list[Earlier]:
         ) from None
 
 
-def enter(path: str | Path, seen: list[Earlier], entry: Earlier) -> None:
+def enter(path: str | Path, judged: list[Earlier], entry: Earlier) -> None:
     """Add a release to the ledger, if it still says what was ``seen`` when the table was checked."""
     path = Path(path)
     with _locked_ledger(path):
-        if [each.as_dict() for each in read_ledger(path)] != [each.as_dict() for each in seen]:
+        if [release.as_dict() for release in read_ledger(path)] != [release.as_dict() for release in judged]:
             raise OutputError(
                 f"another table was entered into {path} since this one was checked; nothing was released",
                 "check the table again, so that it is judged together with the other one",
             )
-        kept = {"format": FORMAT, "releases": [each.as_dict() for each in [*seen, entry]]}
-        write_text(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n", force=True, private=True)
+        document = {"format": FORMAT, "releases": [release.as_dict() for release in [*judged, entry]]}
+        write_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n", force=True, private=True)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from shoal.errors import CannotTellError
 from shoal.tables.frequency import Floats
 
 Flags = NDArray[np.bool_]
-Known = Mapping[int, tuple[float, float]]  # of some classes, how far each can fall and rise
+InsideKnowledge = Mapping[int, tuple[float, float]]  # of some classes, how far each can fall and rise
 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
 FEW_BRANCHES = 50  # of a program that need not find the best answer
@@ -60,7 +60,7 @@ class LinearIntruder:
     hidden: Flags  # (cells)
 
     @cached_property
-    def _known(self) -> tuple[csr_array, Flags]:
+    def _open_system(self) -> tuple[csr_array, Flags]:
         """The published totals over the classes that stay unknown, and which these are."""
         rows = vstack([self.totals.cells[np.flatnonzero(~self.hidden)], self.totals.published]).tocsr()
         free = np.ones(rows.shape[1], np.bool_)
@@ -70,71 +70,73 @@ class LinearIntruder:
             alone = np.flatnonzero(unknown == 1)
             if not len(alone):
                 break
-            found = rows[alone].multiply(free.astype(np.int64)).tocsr().indices
-            free[found] = False
+            told_apart = rows[alone].multiply(free.astype(np.int64)).tocsr().indices
+            free[told_apart] = False
         rows = rows[np.flatnonzero(unknown > 1)]
         return rows.tocsc()[:, np.flatnonzero(free)].tocsr(), free
 
     @cached_property
     def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The position of each unknown class, and the connected part of each unknown class and of each total."""
-        rows, free = self._known
-        place = np.full(len(free), -1)
-        place[free] = np.arange(free.sum())
+        rows, free = self._open_system
+        position = np.full(len(free), -1)
+        position[free] = np.arange(free.sum())
         n_rows, n = rows.shape
         if n_rows == 0:
-            return place, np.arange(n), np.zeros(0, np.int64)
+            return position, np.arange(n), np.zeros(0, np.int64)
         joint = rows.tocoo()
         graph = csr_array((np.ones(joint.nnz), (joint.row, joint.col + n_rows)), shape=(n_rows + n, n_rows + n))
         part = connected_components(graph, directed=False)[1]
-        return place, part[n_rows:], part[:n_rows]
+        return position, part[n_rows:], part[:n_rows]
 
     def reach(
         self,
         target: NDArray[np.int64],
         sign: int,
         scale: float = 1.0,
-        known: Known | None = None,
+        inside: InsideKnowledge | None = None,
     ) -> tuple[float, Floats]:
         """Return how far the sum of the ``target`` classes can be above (sign 1) or below (-1) the truth, and a way.
 
         ``known`` is what a contributor knows more of some classes: how far these can be from their true values.
         """
-        rows, free = self._known
-        place, part_of_class, part_of_row = self._parts
+        rows, free = self._open_system
+        position, part_of_class, part_of_row = self._parts
         way = np.zeros(len(free))
-        within = place[target[free[target]]]
-        if not len(within):
+        target_positions = position[target[free[target]]]
+        if not len(target_positions):
             return 0.0, way
-        part = np.flatnonzero(np.isin(part_of_class, part_of_class[within]))
-        chosen = rows[np.flatnonzero(np.isin(part_of_row, part_of_class[within]))].tocsc()[:, part].tocsr()
+        part = np.flatnonzero(np.isin(part_of_class, part_of_class[target_positions]))
+        chosen = rows[np.flatnonzero(np.isin(part_of_row, part_of_class[target_positions]))].tocsc()[:, part].tocsr()
         named = np.flatnonzero(free)[part]
         slack = self.totals.slack[named].copy()
         highest = np.full(len(part), np.inf)
-        for i, (fall, rise) in (known or {}).items():
+        for i, (fall, rise) in (inside or {}).items():
             at = named == i
             slack[at], highest[at] = np.minimum(slack[at], fall), rise
-        goal = np.isin(part, within).astype(float)
+        goal = np.isin(part, target_positions).astype(float)
         covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
         if np.isinf(slack).all():  # values of either sign: either determined, or anything
-            found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
-            way[named] = found * scale
-            return (float(np.inf) if goal @ found * sign > 1e-7 else 0.0), way
+            solution = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
+            way[named] = solution * scale
+            return (float(np.inf) if goal @ solution * sign > 1e-7 else 0.0), way
         if sign > 0 and (anything := goal.astype(bool) & ~covered & np.isinf(highest)).any():
             way[named[np.flatnonzero(anything)[0]]] = max(scale, 1.0) * 1e6
             return float(np.inf), way
         unit = 1.0 if self.totals.integer else scale
         highest = np.where(covered, highest, 0.0)
         if self.totals.linked:  # equations between columns do not bound what they link
-            found = _solved(goal * sign, chosen, -np.minimum(slack / unit, UNBOUNDED), np.minimum(highest, UNBOUNDED))
-            way[named] = found * unit
-            reached = float(goal @ found * sign)
+            solution = _solved(
+                goal * sign, chosen, -np.minimum(slack / unit, UNBOUNDED), np.minimum(highest, UNBOUNDED)
+            )
+            way[named] = solution * unit
+            reached = float(goal @ solution * sign)
             return (float(np.inf) if reached > UNBOUNDED / 10 else reached * unit), way
-        found = _solved(goal * sign, chosen, -slack / unit, highest) * unit
-        if self._fractional(found):
-            found = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)
-        way[named] = found
-        reached = float(goal @ found * sign)
+        solution = _solved(goal * sign, chosen, -slack / unit, highest) * unit
+        if self._fractional(solution):
+            solution = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)
+        way[named] = solution
+        reached = float(goal @ solution * sign)
         return (float(round(reached)) if self.totals.integer else reached), way
 
     def _fractional(self, way: Floats) -> bool:
@@ -146,46 +148,46 @@ class LinearIntruder:
 
         The first target goes before all others: if it does not move as far, then no way was found in which it does.
         """
-        rows, free = self._known
-        place, part_of_class, part_of_row = self._parts
-        within = [place[classes[free[classes]]] for classes, _ in targets]
-        parts = np.unique(part_of_class[np.concatenate(within)])
+        rows, free = self._open_system
+        position, part_of_class, part_of_row = self._parts
+        target_positions = [position[classes[free[classes]]] for classes, _ in targets]
+        parts = np.unique(part_of_class[np.concatenate(target_positions)])
         part = np.flatnonzero(np.isin(part_of_class, parts))
         column = np.full(len(part_of_class), -1)
         column[part] = np.arange(len(part))
         chosen = rows[np.flatnonzero(np.isin(part_of_row, parts))].tocsc()[:, part].tocsr()
         n, m = len(part), len(targets)
-        if not len(within[0]):
+        if not len(target_positions[0]):
             return None
         unit = 1.0 if self.totals.integer else float(np.median([level for _, level in targets]))
         levels = np.array([level for _, level in targets]) / unit
-        at = np.repeat(np.arange(m), [len(places) for places in within])
-        which = column[np.concatenate(within)]
-        moves = csr_array((np.full(len(at), -float(sign)), (at, which)), shape=(m, n))
+        at = np.repeat(np.arange(m), [len(places) for places in target_positions])
+        target_columns = column[np.concatenate(target_positions)]
+        moves = csr_array((np.full(len(at), -float(sign)), (at, target_columns)), shape=(m, n))
         slack = self.totals.slack[np.flatnonzero(free)[part]] / unit
-        told = [LinearConstraint(hstack([moves, diags_array(levels)]).tocsr(), -np.inf, 0)]
+        constraints = [LinearConstraint(hstack([moves, diags_array(levels)]).tocsr(), -np.inf, 0)]
         if chosen.shape[0]:
-            told.append(LinearConstraint(hstack([chosen, csr_array((chosen.shape[0], m))]).tocsr(), 0, 0))
+            constraints.append(LinearConstraint(hstack([chosen, csr_array((chosen.shape[0], m))]).tocsr(), 0, 0))
         for whole in (False, True):
             ran = milp(
                 np.concatenate([np.zeros(n), [-2.0 * m], -np.ones(m - 1)]),
-                constraints=told,
+                constraints=constraints,
                 bounds=Bounds(np.concatenate([-slack, np.zeros(m)]), np.concatenate([np.full(n, np.inf), np.ones(m)])),
                 integrality=np.concatenate([np.full(n, float(whole)), np.zeros(m)]),
                 options={"node_limit": FEW_BRANCHES},
             )
             if ran.x is None or (not whole and ran.x[n] < 1 - TOLERANCE):
                 return None
-            found = ran.x[:n]
-            if not self._fractional(found):
+            solution = ran.x[:n]
+            if not self._fractional(solution):
                 break
         if self.totals.integer and not self.totals.network:
-            found = np.rint(found)
-            if (chosen @ found).any() or (found < -np.rint(slack)).any():
+            solution = np.rint(solution)
+            if (chosen @ solution).any() or (solution < -np.rint(slack)).any():
                 return None
         # In a network, a way that is not whole lies between whole ones, of which one moves a target at least as far.
         way = np.zeros(len(free))
-        way[np.flatnonzero(free)[part]] = found * unit
+        way[np.flatnonzero(free)[part]] = solution * unit
         return way
 
 
@@ -193,7 +195,7 @@ def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, w
     """Maximize over the deviations that leave the published totals as they are."""
     bounds = np.column_stack([lowest, highest])
     if whole:
-        found = milp(
+        result = milp(
             -goal,
             constraints=LinearConstraint(rows, 0, 0) if rows.shape[0] else None,
             bounds=Bounds(lowest, highest),
@@ -202,10 +204,10 @@ def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, w
         )
     else:
         equal = {"A_eq": rows, "b_eq": np.zeros(rows.shape[0])} if rows.shape[0] else {}
-        found = linprog(-goal, bounds=bounds, method="highs", **equal)
-    if found.status != 0 or found.x is None:
+        result = linprog(-goal, bounds=bounds, method="highs", **equal)
+    if result.status != 0 or result.x is None:
         raise CannotTellError(
             "the range of a hidden cell could not be computed within the limits of the solver; nothing is released",
             "make the table smaller: fewer columns to group by, or coarser groups",
         )
-    return np.asarray(found.x, dtype=float)
+    return np.asarray(result.x, dtype=float)

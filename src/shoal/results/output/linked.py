@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack, vstack
 
 from shoal.engines.grouping import Groupable
-from shoal.results.output.asked import AskedTable, Feature
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.layout import atoms_of_rows, merged_atoms
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linear import Totals
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
+from shoal.results.output.request import Feature, TableRequest
 from shoal.tables.frequency import Floats
 
 MAX_COLUMNS = 60  # of numbers in the data, besides those of the ledger: wider tables are compared in part
@@ -44,24 +44,26 @@ class LinkedColumns:
 
 def linked_columns(
     rows: Groupable,
-    asked: AskedTable,
+    request: TableRequest,
     earlier: Sequence[Earlier],
     features: Sequence[Feature],
     entity: str | None,
     n_largest: int,
 ) -> LinkedColumns | None:
     """Return the columns whose sums tell something of those of a table, given what was released; None if none do."""
-    if asked.value is None or not asked.sums:
+    if request.value is None or not request.sums:
         return None
-    released = [each.asked.value for each in earlier if each.asked.value is not None and each.asked.sums]
-    names = list(dict.fromkeys([asked.value, *released]))
+    released = [
+        release.request.value for release in earlier if release.request.value is not None and release.request.sums
+    ]
+    names = list(dict.fromkeys([request.value, *released]))
     if len(names) < 2:
         return None
-    more = [name for name in _number_columns(rows) if name not in (*names, entity)]
-    names, relations, constants = _connected([*_equations(rows, names, more[:MAX_COLUMNS])], asked.value)
+    unreleased = [name for name in _number_columns(rows) if name not in (*names, entity)]
+    names, relations, constants = _connected([*_equations(rows, names, unreleased[:MAX_COLUMNS])], request.value)
     if len(names) < 2:
         return None
-    tables = [asked, *(table for each in earlier for table in each.asked.implied)]
+    tables = [request, *(table for release in earlier for table in release.request.implied)]
     atoms = (with_possible(atoms_of(rows, features, name, entity, n_largest), tables) for name in names)
     return LinkedColumns(tuple(names), tuple(atoms), relations, constants)
 
@@ -73,29 +75,29 @@ def _number_columns(rows: Groupable) -> list[str]:
     return [name for name in rows.columns if rows.table[name].type().is_numeric()]
 
 
-def _equations(rows: Groupable, names: Sequence[str], more: Sequence[str]) -> Iterator[Equation]:
+def _equations(rows: Groupable, names: Sequence[str], unreleased: Sequence[str]) -> Iterator[Equation]:
     """Yield the equations among the released columns, then those that give another column of the data."""
-    products, n_records = _products(rows, names, more)
+    products, n_records = _products(rows, names, unreleased)
     basis = [0]  # the constant, then columns that are independent
-    for j, name in enumerate((*names, *more), start=1):
+    for j, name in enumerate((*names, *unreleased), start=1):
         size = float(products[j, j])
         if size <= 0:
             continue
-        found = _combination(products, basis, j) if n_records > len(basis) + MIN_SPARE_RECORDS else None
-        if found is None:
+        combination = _combination(products, basis, j) if n_records > len(basis) + MIN_SPARE_RECORDS else None
+        if combination is None:
             if j <= len(names):
                 basis.append(j)
             continue
-        coefficients = {names[i - 1]: -c for i, c in zip(basis[1:], found[1:], strict=True) if c}
+        coefficients = {names[i - 1]: -c for i, c in zip(basis[1:], combination[1:], strict=True) if c}
         # A multiple of one column is protected as that is, and a constant tells nothing.
-        if j <= len(names) or len(coefficients) > 1 or (coefficients and found[0]):
-            yield coefficients | {name: 1.0}, float(found[0])
+        if j <= len(names) or len(coefficients) > 1 or (coefficients and combination[0]):
+            yield coefficients | {name: 1.0}, float(combination[0])
 
 
-def _products(rows: Groupable, names: Sequence[str], more: Sequence[str]) -> tuple[Floats, int]:
+def _products(rows: Groupable, names: Sequence[str], unreleased: Sequence[str]) -> tuple[Floats, int]:
     """Return the sums of products of the columns, a column of ones first, over records with all released columns."""
     columns = {"c0": ibis.literal(1.0)}
-    columns |= {f"c{j}": rows.number(name).cast("float64") for j, name in enumerate((*names, *more), start=1)}
+    columns |= {f"c{j}": rows.number(name).cast("float64") for j, name in enumerate((*names, *unreleased), start=1)}
     table = rows.table.select(**columns)
     for j in range(1, len(names) + 1):
         table = table.filter(table[f"c{j}"].notnull())
@@ -106,11 +108,11 @@ def _products(rows: Groupable, names: Sequence[str], more: Sequence[str]) -> tup
         if i <= len(names) or i == j  # columns that were not released are never compared with each other
     ]
     sums = {f"s{i}_{j}": (values[i] * values[j]).sum() for i, j in pairs}
-    found = rows.fetch(table.agg(n=table.count(), **sums)).to_pylist()[0]
+    fetched = rows.fetch(table.agg(n=table.count(), **sums)).to_pylist()[0]
     products = np.zeros((len(values), len(values)))
     for i, j in pairs:
-        products[i, j] = products[j, i] = float(found[f"s{i}_{j}"] or 0.0)
-    return products, int(found["n"] or 0)
+        products[i, j] = products[j, i] = float(fetched[f"s{i}_{j}"] or 0.0)
+    return products, int(fetched["n"] or 0)
 
 
 def _combination(products: Floats, basis: Sequence[int], j: int) -> Floats | None:
@@ -179,26 +181,26 @@ def linked_totals(linked: LinkedColumns, cells: csr_array, earlier: Sequence[Ear
     """
     empty = csr_array((0, cells.shape[1]))
     rows = [vstack([empty, *(e.published for e in earlier if e.value == name)]).tocsr() for name in linked.names]
-    hidden = vstack([empty, *(each.hidden for each in earlier if each.value in linked.names)]).tocsr()
+    hidden = vstack([empty, *(release.hidden for release in earlier if release.value in linked.names)]).tocsr()
     before = vstack([*rows, hidden]).tocsr()
-    both, _, class_of = merged_atoms(cells, before)
-    n = both.shape[1]
+    merged, _, class_of = merged_atoms(cells, before)
+    n = merged.shape[1]
     first = np.unique(class_of, return_index=True)[1]
     order = np.argsort(class_of, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
     sums = np.array([np.bincount(class_of, table.sums, minlength=n) for table in linked.atoms])
     sizes = np.array([np.bincount(class_of, table.sizes, minlength=n) for table in linked.atoms])
     counts = np.bincount(class_of, linked.atoms[0].records, minlength=n)
-    known = [block_diag([part.tocsc()[:, first] for part in rows], format="csr")]
+    equations = [block_diag([part.tocsc()[:, first] for part in rows], format="csr")]
     for row, constant in zip(linked.relations, linked.constants, strict=True):
         # Records with missing values may leave an equation open.
         near = 2 * ROUNDING * np.max(np.where(row[:, None] != 0, np.abs(row[:, None]) * sizes, 0.0), axis=0)
         holds = np.flatnonzero(np.abs(row @ sums - constant * counts) <= near)
         chosen = csr_array((np.ones(len(holds)), (np.arange(len(holds)), holds)), shape=(len(holds), n))
-        known.append(hstack([chosen * c for c in row], format="csr"))
+        equations.append(hstack([chosen * c for c in row], format="csr"))
     floors = np.concatenate([np.full(n, -np.inf if table.negative else 0.0) for table in linked.atoms])
-    wide = hstack([both, csr_array((both.shape[0], n * (len(linked.names) - 1)))], format="csr")
-    everything = vstack(known).tocsr()
+    wide = hstack([merged, csr_array((merged.shape[0], n * (len(linked.names) - 1)))], format="csr")
+    everything = vstack(equations).tocsr()
     everything.eliminate_zeros()
     totals = Totals(sums.ravel(), floors, csr_array(wide), csr_array(everything), integer=False, linked=True)
-    return LinkedTotals(totals, class_of, members, atoms_of_rows(before), csr_array(known[0]))
+    return LinkedTotals(totals, class_of, members, atoms_of_rows(before), csr_array(equations[0]))

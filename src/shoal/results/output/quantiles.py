@@ -10,22 +10,22 @@ import numpy as np
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.atoms import AtomTable, by_keys
 from shoal.results.output.layout import CellLayout, released_before
 from shoal.results.output.ledger import Earlier
+from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
 
 
 def quantiles_of(
-    rows: Groupable, asked: AskedTable, layout: CellLayout, atoms: AtomTable, entity: str | None, rules: OutputRules
+    rows: Groupable, request: TableRequest, layout: CellLayout, atoms: AtomTable, entity: str | None, rules: OutputRules
 ) -> dict[str, tuple[Floats, list[int]]]:
     """Return each quantile of every cell, and the cells in which too few persons are beside it, or up to the next one.
 
     Of n values, a quantile q between neighbours has at least ⌊(n-1)q⌋+1 values at or below and n-⌈(n-1)q⌉ at or above.
     """
-    if not asked.quantiles or asked.value is None:
+    if not request.quantiles or request.value is None:
         return {}
     counts = np.asarray(layout.members @ atoms.records)
     if entity is not None and (atoms.parts is not None or (atoms.records != atoms.persons).any()):
@@ -33,24 +33,24 @@ def quantiles_of(
             "persons have several records, so how many of them are on each side of a quantile cannot be told",
             "use one record per person for quantiles",
         )
-    found = {name: np.full(len(layout.cells), np.nan) for name in asked.quantiles}
-    place = {key: i for i, key in enumerate(layout.cells)}
-    named = {f"f{j}": asked.feature(name).expression(rows) for j, name in enumerate(asked.names)}
-    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(asked.insides)}
-    table = rows.table.select(v=rows.number(asked.value).cast("float64"), **named, **conditions)
+    figures = {name: np.full(len(layout.cells), np.nan) for name in request.quantiles}
+    index_of = {key: i for i, key in enumerate(layout.cells)}
+    named = {f"f{j}": request.feature(name).expression(rows) for j, name in enumerate(request.names)}
+    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(request.insides)}
+    table = rows.table.select(v=rows.number(request.value).cast("float64"), **named, **conditions)
     for name in conditions:
         table = table.filter(table[name] == "1")
-    for depth in asked.depths:
-        kept = tuple(asked.kept(depth))
-        keys = [f"f{j}" for j, keep in enumerate(kept) if keep]
-        wanted = {f"q{j}": table.v.quantile(share) for j, share in enumerate(asked.quantiles.values())}
+    for depth in request.depths:
+        kept_columns = tuple(request.kept_columns(depth))
+        keys = [f"f{j}" for j, keep in enumerate(kept_columns) if keep]
+        wanted = {f"q{j}": table.v.quantile(share) for j, share in enumerate(request.quantiles.values())}
         for row in rows.fetch(by_keys(table, keys, wanted)).to_pylist():
-            key = tuple(row[f"f{j}"] if keep else None for j, keep in enumerate(kept))
-            for j, name in enumerate(asked.quantiles):
-                found[name][place[key, kept]] = float(row[f"q{j}"])
-    shares = asked.quantiles.values()
+            key = tuple(row[f"f{j}"] if keep else None for j, keep in enumerate(kept_columns))
+            for j, name in enumerate(request.quantiles):
+                figures[name][index_of[key, kept_columns]] = float(row[f"q{j}"])
+    shares = request.quantiles.values()
     failing = [i for i, n in enumerate(counts) if n and _fewest(int(n), shares) < rules.min_count]
-    return {name: (found[name], failing) for name in asked.quantiles}
+    return {name: (figures[name], failing) for name in request.quantiles}
 
 
 def _fewest(n: int, shares: Collection[float]) -> int:
@@ -64,26 +64,26 @@ def _fewest(n: int, shares: Collection[float]) -> int:
 
 
 def too_similar(
-    asked: AskedTable, layout: CellLayout, atoms: AtomTable, earlier: Sequence[Earlier], rules: OutputRules
+    request: TableRequest, layout: CellLayout, atoms: AtomTable, earlier: Sequence[Earlier], rules: OutputRules
 ) -> Iterator[int]:
     """Yield cells whose quantiles were published before for almost the same persons.
 
     Quantiles are no totals, so nothing is computed from two of them: groups that differ by too few are refused, and so
     are further quantiles of a group that are too close to those published before.
     """
-    if not asked.quantiles:
+    if not request.quantiles:
         return
     weights = atoms.persons.astype(float)
     size = np.asarray(layout.members @ weights)
-    shares = [set(asked.quantiles.values()) for _ in size]
-    for each in earlier:
-        if each.asked.value != asked.value or not each.asked.quantiles:
+    shares = [set(request.quantiles.values()) for _ in size]
+    for release in earlier:
+        if release.request.value != request.value or not release.request.quantiles:
             continue
-        members, _, _ = released_before(each, atoms)
+        members, _, _ = released_before(release, atoms)
         common = (layout.members.multiply(weights[None, :]).tocsr() @ members.T).toarray()
-        apart = size[:, None] + np.asarray(members @ weights)[None, :] - 2 * common
-        yield from map(int, np.flatnonzero(((apart > 0) & (apart < rules.min_count)).any(axis=1)))
-        for i in np.flatnonzero((apart == 0).any(axis=1) & (size > 0)):
-            shares[i] |= set(each.asked.quantiles.values())
+        difference = size[:, None] + np.asarray(members @ weights)[None, :] - 2 * common
+        yield from map(int, np.flatnonzero(((difference > 0) & (difference < rules.min_count)).any(axis=1)))
+        for i in np.flatnonzero((difference == 0).any(axis=1) & (size > 0)):
+            shares[i] |= set(release.request.quantiles.values())
             if _fewest(int(size[i]), shares[i]) < rules.min_count:
                 yield int(i)

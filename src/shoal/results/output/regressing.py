@@ -23,7 +23,6 @@ from shoal.engines.formats.table_files import TEXT, check_target, read_table_fil
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import CannotTellError, DataError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome
-from shoal.results.output.asked import REGRESSION, AskedTable, Key
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.changes import changed_figures
 from shoal.results.output.few_values import two_valued, with_few_valued
@@ -33,7 +32,8 @@ from shoal.results.output.judging import Judge
 from shoal.results.output.layout import CellLayout, inside, laid_out, released_before
 from shoal.results.output.ledger import Earlier, enter, read_ledger
 from shoal.results.output.linked import LinkedColumns, linked_columns
-from shoal.results.output.possible import with_possible
+from shoal.results.output.possible_groups import with_possible
+from shoal.results.output.request import REGRESSION, Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
 from shoal.results.output.suppression import Step
 from shoal.tables.frequency import Floats
@@ -47,14 +47,14 @@ class GroupModel:
     labels: Key
     fit: Fit
     hidden: bool
-    why: tuple[ModelRule, ...]  # none if it is hidden to protect others
+    failed_rules: tuple[ModelRule, ...]  # none if it is hidden to protect others
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionCheck(Answered):
     """The verdict on regressions by group, and the coefficients that can be published."""
 
-    asked: AskedTable
+    request: TableRequest
     rules: OutputRules
     models: tuple[GroupModel, ...]
     missing: str  # why it cannot be determined
@@ -68,7 +68,7 @@ class RegressionCheck(Answered):
     @property
     def outcome(self) -> Outcome:
         """Whether all models can be published: holds, fails or unknown."""
-        if self.missing and not any(model.why for model in self.models):
+        if self.missing and not any(model.failed_rules for model in self.models):
             return "unknown"
         return "fails" if self.missing or self.reason or self.hidden else "holds"
 
@@ -90,8 +90,8 @@ class RegressionCheck(Answered):
             return f"All can be published as they are: {n}"
         if self.safe:
             return f"The regressions must not all be published; they can be without {self.hidden} of {n}"
-        why = self.missing or self.reason or "none satisfies the rules"
-        return f"The regressions must not be published: {why}"
+        cause = self.missing or self.reason or "none satisfies the rules"
+        return f"The regressions must not be published: {cause}"
 
     @property
     def table(self) -> pa.Table:
@@ -99,17 +99,17 @@ class RegressionCheck(Answered):
         self._require_a_safe_one()
         rows: list[dict[str, Any]] = []
         for model in self.models:
-            group = dict(zip(self.asked.names, model.labels, strict=True))
+            group = dict(zip(self.request.names, model.labels, strict=True))
             fit = model.fit
             if model.hidden:
                 rows.append(group | {"term": None, "suppressed": True})
                 continue
             for term, estimate, error in zip(fit.terms, fit.estimates, fit.errors, strict=True):
                 figures = {"estimate": float(estimate), "standard_error": float(error), "records": fit.records}
-                more = {"degrees_of_freedom": fit.degrees, "r2": fit.r2, "suppressed": False}
-                rows.append(group | {"term": term} | figures | more)
+                fit_figures = {"degrees_of_freedom": fit.degrees, "r2": fit.r2, "suppressed": False}
+                rows.append(group | {"term": term} | figures | fit_figures)
         kinds = {
-            **{name: pa.string() for name in (*self.asked.names, "term")},
+            **{name: pa.string() for name in (*self.request.names, "term")},
             **{name: pa.float64() for name in ("estimate", "standard_error")},
             **{name: pa.int64() for name in ("records", "degrees_of_freedom")},
             "r2": pa.float64(),
@@ -139,9 +139,9 @@ class RegressionCheck(Answered):
     @property
     def entry(self) -> Earlier:
         """What the ledger keeps: the figures that are published."""
-        kept = (True,) * len(self.asked.names)
+        all_kept = (True,) * len(self.request.names)
         return Earlier(
-            self.asked, {(model.labels, kept): model.fit.figures() for model in self.models if not model.hidden}
+            self.request, {(model.labels, all_kept): model.fit.figures() for model in self.models if not model.hidden}
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -153,13 +153,13 @@ class RegressionCheck(Answered):
             "safe": self.safe,
             "missing": self.missing,
             "reason": self.reason,
-            "regression": self.asked.as_dict(),
+            "regression": self.request.as_dict(),
             "rules": self.rules.as_dict(),
             "released_before": len(self.earlier),
             "n_models": len(self.models),
             "n_hidden": self.hidden,
             "hidden": [
-                {"group": dict(zip(self.asked.names, model.labels, strict=True)), "rules": list(model.why)}
+                {"group": dict(zip(self.request.names, model.labels, strict=True)), "rules": list(model.failed_rules)}
                 for model in self.models
                 if model.hidden
             ],
@@ -169,14 +169,14 @@ class RegressionCheck(Answered):
 def _verify_models(written: Path, table: pa.Table) -> None:
     """Read the figures back from the file: those of hidden models are missing, the others as they should be."""
     separator = separator_of(written, None) if written.suffix.lower() in TEXT else None
-    found = read_table_file(written, separator=separator).table
-    wrong = found.column_names != table.column_names or len(found) != len(table)
+    read_back = read_table_file(written, separator=separator).table
+    wrong = read_back.column_names != table.column_names or len(read_back) != len(table)
     for name in ("estimate", "standard_error", "records", "degrees_of_freedom", "r2"):
-        there, wanted = (
-            [None if figure in (None, "") else float(figure) for figure in each[name].to_pylist()]
-            for each in (found, table)
+        written_figures, wanted = (
+            [None if figure in (None, "") else float(figure) for figure in table_of_figures[name].to_pylist()]
+            for table_of_figures in (read_back, table)
         )
-        wrong = wrong or there != wanted
+        wrong = wrong or written_figures != wanted
     if wrong:
         raise VerificationError("the written figures are not those of the check; nothing was released")
 
@@ -198,7 +198,7 @@ def check_regression(
     p: float | None = 10.0,
     protection: float = 10.0,
     ledger: str | Path | None = None,
-    progress: Step = lambda what, share: None,
+    progress: Step = lambda task, share: None,
 ) -> RegressionCheck:
     """Check linear regressions by group before they are published, together with all released before.
 
@@ -271,26 +271,32 @@ def check_regression(
     for name in (value, *on):
         if rows.table[name].type().is_temporal():
             raise DataError(f"column {name!r} has dates, not numbers", "use the year, or the days since a date")
-    found = [name for name in on if name in categories or not _numeric(rows, name)]
-    asked = AskedTable.of(by, bands, where, value, [REGRESSION], on, found)
-    rows.require([feature.source for each in (asked, *(each.asked for each in earlier)) for feature in each.features])
-    asked = with_few_valued(rows, asked)
-    earlier = [replace(each, asked=with_few_valued(rows, each.asked)) for each in earlier]
-    tables = [table for each in (asked, *(each.asked for each in earlier)) for table in each.implied]
+    categorical = [name for name in on if name in categories or not _numeric(rows, name)]
+    request = TableRequest.checked(by, bands, where, value, [REGRESSION], on, categorical)
+    rows.require(
+        [
+            feature.source
+            for release in (request, *(release.request for release in earlier))
+            for feature in release.features
+        ]
+    )
+    request = with_few_valued(rows, request)
+    earlier = [replace(release, request=with_few_valued(rows, release.request)) for release in earlier]
+    tables = [table for release in (request, *(release.request for release in earlier)) for table in release.implied]
     features = list(dict.fromkeys(feature for table in tables for feature in table.features))
     progress("grouping", 0.0)
     atoms = atoms_of(rows, features, value, entity, rules.n_largest)
-    if not inside(asked, atoms).any():
+    if not inside(request, atoms).any():
         raise DataError("no record satisfies the conditions and has all values", "check the conditions")
-    if two_valued(rows, asked, rules):
+    if two_valued(rows, request, rules):
         raise PolicyError(
             f"column {value!r} has only two values, such as 0 and 1: a linear regression of it tells who has which",
             "count instead",
         )
     atoms = with_possible(atoms, tables)
-    fits = dict(models_of(rows, asked, entity, rules, degrees))
-    linked = linked_columns(rows, asked, earlier, features, entity, rules.n_largest)
-    return _judged(rows, asked, rules, atoms, earlier, fits, ledger, linked)
+    fits = dict(models_of(rows, request, entity, rules, degrees))
+    linked = linked_columns(rows, request, earlier, features, entity, rules.n_largest)
+    return _judged(rows, request, rules, atoms, earlier, fits, ledger, linked)
 
 
 def _check_columns(value: str, on: Sequence[str], by: Sequence[str], categories: Sequence[str]) -> None:
@@ -312,7 +318,7 @@ def _numeric(rows: Groupable, name: str) -> bool:
 
 def _judged(
     rows: Groupable,
-    asked: AskedTable,
+    request: TableRequest,
     rules: OutputRules,
     atoms: AtomTable,
     earlier: list[Earlier],
@@ -321,15 +327,15 @@ def _judged(
     linked: LinkedColumns | None,
 ) -> RegressionCheck:
     """Hide the models that fail, then others until no total can be worked out that must not be."""
-    layout, group_of = _cells(asked, atoms, list(fits))
-    judge = Judge(rules, asked, atoms, layout, earlier, (), linked)
+    layout, group_of = _cells(request, atoms, list(fits))
+    judge = Judge(rules, request, atoms, layout, earlier, (), linked)
     judge.changed += changed_figures(rows, earlier, rules)
-    why: dict[int, list[ModelRule]] = {g: list(fit.why) for g, fit in enumerate(fits.values())}
-    for i, failed in judge.why.items():
-        why[int(group_of[i])] += failed
-    for g in _too_similar_models(asked, layout, group_of, atoms, earlier, rules):
-        why[g].append("differencing")
-    hidden = np.array([bool(why[g]) for g in range(len(fits))])
+    failed_rules: dict[int, list[ModelRule]] = {g: list(fit.failed_rules) for g, fit in enumerate(fits.values())}
+    for i, failed in judge.failed_rules.items():
+        failed_rules[int(group_of[i])] += failed
+    for g in _too_similar_models(request, layout, group_of, atoms, earlier, rules):
+        failed_rules[g].append("differencing")
+    hidden = np.array([bool(failed_rules[g]) for g in range(len(fits))])
     missing = reason = ""
     if judge.changed:
         missing = "the data changed since earlier releases, so their differences cannot be judged"
@@ -345,27 +351,32 @@ def _judged(
     if missing or reason:
         hidden[:] = True
     models = [
-        GroupModel(key, fit, bool(hidden[g]), tuple(dict.fromkeys(why[g]))) for g, (key, fit) in enumerate(fits.items())
+        GroupModel(key, fit, bool(hidden[g]), tuple(dict.fromkeys(failed_rules[g])))
+        for g, (key, fit) in enumerate(fits.items())
     ]
     path = None if ledger is None else Path(ledger)
-    return RegressionCheck(asked, rules, tuple(models), missing, reason, path, tuple(earlier))
+    return RegressionCheck(request, rules, tuple(models), missing, reason, path, tuple(earlier))
 
 
-def _cells(asked: AskedTable, atoms: AtomTable, groups: list[Key]) -> tuple[CellLayout, NDArray[np.int64]]:
+def _cells(request: TableRequest, atoms: AtomTable, groups: list[Key]) -> tuple[CellLayout, NDArray[np.int64]]:
     """Return the groups and their categories as cells, and the group of each."""
-    place = {key: g for g, key in enumerate(groups)}
+    index_of = {key: g for g, key in enumerate(groups)}
     cells, members, group_of = [], [], []
-    for table in asked.implied:
+    for table in request.implied:
         layout = laid_out(table, atoms)
-        chosen = [i for i, (key, kept) in enumerate(layout.cells) if all(kept) and key[: len(asked.names)] in place]
+        chosen = [
+            i
+            for i, (key, kept_columns) in enumerate(layout.cells)
+            if all(kept_columns) and key[: len(request.names)] in index_of
+        ]
         cells += [layout.cells[i] for i in chosen]
         members.append(layout.members[chosen])
-        group_of += [place[layout.cells[i][0][: len(asked.names)]] for i in chosen]
+        group_of += [index_of[layout.cells[i][0][: len(request.names)]] for i in chosen]
     return CellLayout(cells, vstack(members).tocsr()), np.array(group_of, np.int64)
 
 
 def _too_similar_models(
-    asked: AskedTable,
+    request: TableRequest,
     layout: CellLayout,
     group_of: NDArray[np.int64],
     atoms: AtomTable,
@@ -380,11 +391,11 @@ def _too_similar_models(
     n = int(group_of.max(initial=-1)) + 1
     first = layout.members[:n]  # the groups themselves come first
     size: Floats = np.asarray(first @ weights)
-    for each in earlier:
-        if each.asked.value == asked.value and each.asked.on:
-            members, figures, _ = released_before(each, atoms)
-            whole = members[[i for i, shown in enumerate(figures) if shown]]
+    for release in earlier:
+        if release.request.value == request.value and release.request.on:
+            members, figures, _ = released_before(release, atoms)
+            whole = members[[i for i, published in enumerate(figures) if published]]
             common = (first.multiply(weights[None, :]).tocsr() @ whole.T).toarray()
-            apart = size[:, None] + np.asarray(whole @ weights)[None, :] - 2 * common
-            for i in np.flatnonzero(((apart > 0) & (apart < rules.min_count)).any(axis=1)):
+            difference = size[:, None] + np.asarray(whole @ weights)[None, :] - 2 * common
+            for i in np.flatnonzero(((difference > 0) & (difference < rules.min_count)).any(axis=1)):
                 yield int(group_of[i])

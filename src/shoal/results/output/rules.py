@@ -63,19 +63,19 @@ class OutputRules:
         >>> OutputRules(p=10, dominance=None).failing([100, 40, 5], 145)  # 145 - 40 is within 10 % of 100
         {'p %': 5.0}
         """
-        found: dict[CellRule, float] = {}
+        levels: dict[CellRule, float] = {}
         if total <= 0:
-            return found
+            return levels
         if self.dominance is not None:
             n, k = self.dominance
             part = float(sum(largest[:n]))
             if part > k / 100 * total * (1 + 1e-12):
-                found["dominance"] = part * 100 / k - total
+                levels["dominance"] = part * 100 / k - total
         if self.p is not None and len(largest):
             first, rest = float(largest[0]), total - float(sum(largest[:2]))
             if rest < self.p / 100 * first * (1 - 1e-12):
-                found["p %"] = self.p / 100 * first - max(rest, 0.0)
-        return found
+                levels["p %"] = self.p / 100 * first - max(rest, 0.0)
+        return levels
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

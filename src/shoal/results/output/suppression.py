@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from shoal.errors import CannotTellError
-from shoal.results.output.linear import BRANCHES, TOLERANCE, Flags, Known, LinearIntruder, Totals
+from shoal.results.output.linear import BRANCHES, TOLERANCE, Flags, InsideKnowledge, LinearIntruder, Totals
 from shoal.tables.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
@@ -61,7 +61,7 @@ class Insiders:
     rises: Floats  # 0 where somebody is alone, infinite elsewhere
     n_columns: int = 1  # linked columns: the classes of the first are followed by the same of the second, and so on
 
-    def of(self, i: int) -> dict[int, tuple[float, float]]:
+    def knowledge_of(self, i: int) -> dict[int, tuple[float, float]]:
         """Return what the contributor to one class knows, of all columns."""
         n = len(self.falls) // self.n_columns
         return {j: (float(self.falls[j]), float(self.rises[j])) for j in range(i % n, len(self.falls), n)}
@@ -74,7 +74,7 @@ class Attack:
     target: ProtectedTotal
     sign: int
     level: float
-    known: Known = field(default_factory=dict)
+    knowledge: InsideKnowledge = field(default_factory=dict)
 
 
 Evidence = dict[tuple[int, int], Floats]  # by the identity of a target and the direction: a way in which it moves
@@ -98,9 +98,9 @@ class Puzzle:
         """The cell that is a class by itself, for each class."""
         cells = self.quantities[0].cells
         alone = np.flatnonzero(np.diff(cells.indptr) == 1)
-        found = np.full(cells.shape[1], -1)
-        found[cells.indices[cells.indptr[alone]][::-1]] = alone[::-1]  # the first of those with the same class
-        return found
+        leaf_cells = np.full(cells.shape[1], -1)
+        leaf_cells[cells.indices[cells.indptr[alone]][::-1]] = alone[::-1]  # the first of those with the same class
+        return leaf_cells
 
     def exposed(
         self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None, evidence: Evidence | None = None
@@ -109,11 +109,11 @@ class Puzzle:
 
         ``evidence`` is filled with a way to move each target that is safe, where there is one for all intruders.
         """
-        asked = list(self.targets if targets is None else targets)
+        judged = list(self.targets if targets is None else targets)
         evidence = {} if evidence is None else evidence
         for q, totals in enumerate(self.quantities):
             intruder = LinearIntruder(totals, hidden)
-            mine = [target for target in asked if target.quantity == q]
+            mine = [target for target in judged if target.quantity == q]
             failed: set[int] = set()
             for sign in (1, -1):
                 wanted = [target for target in mine if target.level(sign) > 0 and id(target) not in failed]
@@ -131,24 +131,26 @@ class Puzzle:
         """Yield the attack of the first contributor to another class who comes too close."""
         level = target.insider
         slight = level * TOLERANCE
-        apart = np.ones(len(insiders.falls), np.bool_)
-        apart[target.classes] = False
+        outside = np.ones(len(insiders.falls), np.bool_)
+        outside[target.classes] = False
         way = evidence.get((id(target), 1))
         if way is not None and _moved(way, target) >= level - slight:
-            kept = (way >= -insiders.falls - slight) & (way <= insiders.rises + slight)
-            if (kept | ~apart).all():  # it spares every contributor's own part
+            spared = (way >= -insiders.falls - slight) & (way <= insiders.rises + slight)
+            if (spared | ~outside).all():  # it spares every contributor's own part
                 evidence[id(target), INSIDE] = way
                 return
-        told = apart & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
-        everyone = {i: known for at in np.flatnonzero(told) for i, known in insiders.of(int(at)).items()}
+        informed = outside & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
+        everyone = {
+            i: knowledge for at in np.flatnonzero(informed) for i, knowledge in insiders.knowledge_of(int(at)).items()
+        }
         reached, way = intruder.reach(target.classes, 1, level, everyone)
         if reached >= level - slight:
             evidence[id(target), INSIDE] = way
             return
         evidence.pop((id(target), INSIDE), None)
         for i in everyone:
-            if intruder.reach(target.classes, 1, level, insiders.of(i))[0] < level - slight:
-                yield Attack(target, 1, level, insiders.of(i))
+            if intruder.reach(target.classes, 1, level, insiders.knowledge_of(i))[0] < level - slight:
+                yield Attack(target, 1, level, insiders.knowledge_of(i))
                 return
 
     def changes(self, target: ProtectedTotal, cell: int, evidence: Evidence) -> bool:
@@ -186,9 +188,13 @@ def _unmoved(
             way = intruder.moving_most([(pending[0].classes, pending[0].level(sign))], sign)
         rest = pending
         if way is not None:
-            moved = {id(each) for each in near if _moved(way, each) * sign >= each.level(sign) * (1 - TOLERANCE)}
-            evidence.update({(each, sign): way for each in moved})
-            rest = [each for each in pending if id(each) not in moved]
+            moved = {
+                id(candidate)
+                for candidate in near
+                if _moved(way, candidate) * sign >= candidate.level(sign) * (1 - TOLERANCE)
+            }
+            evidence.update({(candidate, sign): way for candidate in moved})
+            rest = [candidate for candidate in pending if id(candidate) not in moved]
         if rest and rest[0] is pending[0]:
             rest = rest[1:]
             yield pending[0]
@@ -211,7 +217,7 @@ class Hiding:
 
 def suppressed(
     puzzle: Puzzle,
-    step: Step = lambda what, share: None,
+    step: Step = lambda task, share: None,
     time_limit: float = 60.0,
     first: Flags | None = None,
 ) -> Hiding | None:
@@ -237,7 +243,7 @@ def suppressed(
     best = None
     # The inequalities bound how far a total can rise, which equations between columns do not.
     if len(puzzle.costs) <= EXACT and not any(totals.linked for totals in puzzle.quantities):
-        best, bound = _least(puzzle, cost, step, start + time_limit)
+        best, bound = _cheapest_pattern(puzzle, cost, step, start + time_limit)
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 
 
@@ -293,27 +299,27 @@ def _hide_box(puzzle: Puzzle, grid: NDArray[np.int64], target: ProtectedTotal, h
     if not possible.any():
         return
     other = np.unravel_index(np.argmin(np.where(possible, cost, np.inf)), grid.shape)
-    for place in itertools.product(*zip(at, map(int, other), strict=True)):
-        hidden[puzzle.leaf[grid[place]]] = True
+    for corner_place in itertools.product(*zip(at, map(int, other), strict=True)):
+        hidden[puzzle.leaf[grid[corner_place]]] = True
 
 
 def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
     """Return the published cells that change in the cheapest way to move the target as far as asked."""
     totals = puzzle.quantities[attack.target.quantity]
-    shown = np.flatnonzero(~hidden)
-    cells = totals.cells[shown]
+    visible = np.flatnonzero(~hidden)
+    cells = totals.cells[visible]
     n, m = cells.shape
     slack = np.minimum(totals.slack, 1e9 * attack.level)
     highest = np.full(m + 2 * n, np.inf)
-    for i, (fall, rise) in attack.known.items():
+    for i, (fall, rise) in attack.knowledge.items():
         slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(m)
     goal[attack.target.classes] = -attack.sign
     split = hstack([cells, -eye_array(n), eye_array(n)])
     fixed = hstack([totals.published, csr_array((totals.published.shape[0], 2 * n))])
     rows = vstack([split, fixed]).tocsr()
-    costs = puzzle.costs[shown]
-    found = linprog(
+    costs = puzzle.costs[visible]
+    result = linprog(
         np.concatenate([np.zeros(m), costs, costs]),
         A_ub=csr_array(np.concatenate([goal, np.zeros(2 * n)])[None, :]),
         b_ub=[-1.0],
@@ -322,13 +328,13 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
         bounds=np.column_stack([np.concatenate([-slack / attack.level, np.zeros(2 * n)]), highest]),
         method="highs",
     )
-    if found.status != 0:
+    if result.status != 0:
         raise CannotTellError(
             "the solver found no way to protect a cell within its limits; nothing is released",
             "make the table smaller: fewer columns to group by, or coarser groups",
         )
     changed = np.zeros(len(hidden), np.bool_)
-    changed[shown] = np.abs(cells @ found.x[:m]) > TOLERANCE
+    changed[visible] = np.abs(cells @ result.x[:m]) > TOLERANCE
     return changed
 
 
@@ -340,26 +346,26 @@ def _spared(puzzle: Puzzle, hidden: Flags, step: Step, end: float) -> Flags:
     evidence: Evidence = {}
     if not puzzle.safe(hidden, evidence=evidence):
         return hidden  # not by the same programs: nothing more is tried
-    more = np.flatnonzero(hidden & ~puzzle.unsafe)
-    for n, i in enumerate(more[np.argsort(-puzzle.costs[more], kind="stable")]):
+    secondary = np.flatnonzero(hidden & ~puzzle.unsafe)
+    for n, i in enumerate(secondary[np.argsort(-puzzle.costs[secondary], kind="stable")]):
         if time.monotonic() > end:
             break
-        step("hiding fewer cells", n / len(more))
+        step("hiding fewer cells", n / len(secondary))
         touched = [target for target in puzzle.targets if puzzle.changes(target, int(i), evidence)]
         hidden[i] = False
-        found: Evidence = {}
-        if puzzle.safe(hidden, touched, found):
-            evidence |= found
+        new_evidence: Evidence = {}
+        if puzzle.safe(hidden, touched, new_evidence):
+            evidence |= new_evidence
         else:
             hidden[i] = True
     return hidden
 
 
-def _least(puzzle: Puzzle, known: float, step: Step, end: float) -> tuple[Flags | None, float]:
+def _cheapest_pattern(puzzle: Puzzle, known_cost: float, step: Step, end: float) -> tuple[Flags | None, float]:
     """Return a safe pattern that costs less than ``known``, and a bound on the cost; None if none was found."""
     n = len(puzzle.costs)
     rows: list[Floats] = []
-    least: list[float] = []
+    bounds_of_cuts: list[float] = []
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     for i in range(ROUNDS):
         step("proving that fewer cells would not do", i / ROUNDS)
@@ -368,7 +374,7 @@ def _least(puzzle: Puzzle, known: float, step: Step, end: float) -> tuple[Flags 
             return None, bound
         chosen = milp(
             puzzle.costs,
-            constraints=LinearConstraint(np.array(rows), np.array(least), np.inf) if rows else None,
+            constraints=LinearConstraint(np.array(rows), np.array(bounds_of_cuts), np.inf) if rows else None,
             bounds=Bounds(puzzle.unsafe.astype(float), np.ones(n)),
             integrality=np.ones(n),
             options={"node_limit": BRANCHES, "mip_rel_gap": 0.0, "time_limit": left},
@@ -376,7 +382,7 @@ def _least(puzzle: Puzzle, known: float, step: Step, end: float) -> tuple[Flags 
         if chosen.status != 0 or chosen.x is None:
             return None, bound
         bound = max(bound, float(chosen.fun) - 1e-9 * max(1.0, abs(chosen.fun)))
-        if bound >= known - 1e-6 * max(1.0, known):
+        if bound >= known_cost - 1e-6 * max(1.0, known_cost):
             return None, bound
         hidden = chosen.x > 0.5
         cuts = [cut for attack in puzzle.exposed(hidden) for cut in _cuts(puzzle, attack, hidden)]
@@ -384,7 +390,7 @@ def _least(puzzle: Puzzle, known: float, step: Step, end: float) -> tuple[Flags 
             return hidden, bound
         for row, at_least in cuts:
             rows.append(row)
-            least.append(at_least)
+            bounds_of_cuts.append(at_least)
     return None, bound
 
 
@@ -395,7 +401,7 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
     level = attack.level
     slack = totals.slack.copy()
     highest = np.full(len(slack), np.inf)
-    for i, (fall, rise) in attack.known.items():
+    for i, (fall, rise) in attack.knowledge.items():
         slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(len(slack))
     goal[attack.target.classes] = attack.sign
@@ -406,7 +412,7 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
     # Where a class is a cell by itself, the bound on the cell says it all, and depends on the pattern.
     alone = np.zeros(len(slack), np.bool_)
     alone[cells[np.flatnonzero(np.diff(cells.indptr) == 1)].indices] = True
-    found = linprog(
+    result = linprog(
         -goal,
         A_ub=vstack([cells, -cells]).tocsr(),
         b_ub=np.concatenate([rises * hidden, falls * hidden]),
@@ -415,11 +421,11 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
         bounds=np.column_stack([np.where(alone, -np.inf, -slack / level), highest]),
         method="highs",
     )
-    if found.status != 0:
+    if result.status != 0:
         return
     n = len(falls)
-    prices = np.maximum(-found.ineqlin.marginals, 0.0)
-    constant = float(np.maximum(found.lower.marginals, 0.0) @ np.where(alone, 0.0, slack / level))
+    prices = np.maximum(-result.ineqlin.marginals, 0.0)
+    constant = float(np.maximum(result.lower.marginals, 0.0) @ np.where(alone, 0.0, slack / level))
     needed = 1.0 - constant
     row = prices[:n] * rises + prices[n:] * falls
     row[row < 1e-9] = 0.0

@@ -32,10 +32,10 @@ async def common(runtime: Any, digests: Sequence[int], at_most: int, noise: int 
     buckets = _filled(digests, at_most, len(runtime.parties))
     load = len(buckets[0])
     together = max(1, _TOGETHER // (load * (load + 1)))
-    found = runtime.sum(runtime.input(field(noise % ORDER)))
+    matches = runtime.sum(runtime.input(field(noise % ORDER)))
     for start in range(0, len(buckets), together):
-        found += await _matches(runtime, field, buckets[start : start + together])
-    return found
+        matches += await _matches(runtime, field, buckets[start : start + together])
+    return matches
 
 
 async def opened_size(runtime: Any, size: Any, at_least: int) -> int | None:
@@ -77,9 +77,9 @@ async def _matches(runtime: Any, field: Any, buckets: list[list[int]]) -> Any:
     else:
         polynomials = np.array([with_roots(bucket) for bucket in buckets], dtype=object)
     first = runtime.input(field.array(field.field.array(powers)), senders=0)
-    others = runtime.input(field.array(field.field.array(polynomials)), senders=range(1, len(runtime.parties)))
+    other_parties = runtime.input(field.array(field.field.array(polynomials)), senders=range(1, len(runtime.parties)))
     tested = None
-    for polynomial in others:
+    for polynomial in other_parties:
         drawn = runtime.np_reshape(runtime._np_randoms(field, n), (n, 1))
         # One factor for a bucket is enough: it is as random for each entry, and only zeros are counted.
         term = runtime.np_matmul(first, runtime.np_reshape(drawn * polynomial, (n, load + 1, 1)))
@@ -105,20 +105,20 @@ def one_unless_zero(x: Any) -> Any:
     return power * power
 
 
-def _powers(x: int, most: int) -> Iterator[int]:
+def _powers(x: int, max_power: int) -> Iterator[int]:
     power = 1
-    for _ in range(most + 1):
+    for _ in range(max_power + 1):
         yield power
         power = power * x % ORDER
 
 
 def with_roots(roots: Sequence[int], p: int = ORDER) -> list[int]:
     """The coefficients of the polynomial with these roots, modulo a prime, constant first."""
-    found = [1]
+    coefficients = [1]
     for root in roots:
-        shifted = [0, *found]
-        found = [(a - root * b) % p for a, b in zip(shifted, [*found, 0], strict=True)]
-    return found
+        shifted = [0, *coefficients]
+        coefficients = [(a - root * b) % p for a, b in zip(shifted, [*coefficients, 0], strict=True)]
+    return coefficients
 
 
 def bucket_sizes(at_most: int, parties: int) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from shoal.errors import PartyError, ShoalError
 from shoal.results.smc.parties import Parties
 
 SECURITY = 40  # bits of statistical security of comparisons; fields and TLS have at least 128
-_HELLO, _SIGNED, _DONE, _STOPPED = (-(2**62) + i for i in range(4))  # labels that no program counter of mpyc has
+_HELLO, _SIGNED, _FINISHED, _STOPPED = (-(2**62) + i for i in range(4))  # labels that no program counter of mpyc has
 _LARGEST_MESSAGE = 2**28
 _MOMENT = 3.0  # seconds
 _AGAIN = 0.1  # seconds until a party that does not listen yet is tried again
@@ -99,8 +99,8 @@ class Links:
     ) -> None:
         self.parties, self.number, self.timeout = parties, number, timeout
         self._server_tls, self._client_tls = contexts
-        own = parties.members[number - 1]
-        self._listen = listen or (own.host, own.port)
+        member = parties.members[number - 1]
+        self._listen = listen or (member.host, member.port)
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.closing = False
         self.fault: tuple[int, str] | None = None  # a party, and one of the faults
@@ -131,7 +131,7 @@ class Links:
         return runtime
 
     @property
-    def others(self) -> list[int]:
+    def other_numbers(self) -> list[int]:
         """The numbers of the other parties."""
         return [i for i in range(1, len(self.parties.members) + 1) if i != self.number]
 
@@ -145,7 +145,7 @@ class Links:
 
     def missing(self) -> list[int]:
         """Return the parties that are not connected."""
-        return [i for i in self.others if self.link(i) is None]
+        return [i for i in self.other_numbers if self.link(i) is None]
 
     # ── opened and closed ────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,7 +159,7 @@ class Links:
                 server = await loop.create_server(
                     lambda: factory(self, None), *self._listen, ssl=self._server_tls, ssl_handshake_timeout=20
                 )
-            tasks = [asyncio.ensure_future(self._connect(i, factory)) for i in self.others if i > self.number]
+            tasks = [asyncio.ensure_future(self._connect(i, factory)) for i in self.other_numbers if i > self.number]
             ready = self.runtime.parties[self.runtime.pid].protocol
             await self._race(ready, self._not_there)
             return self
@@ -200,9 +200,9 @@ class Links:
     def _not_there(self) -> PartyError:
         numbers = self.missing()
         self.fault = (numbers[0], "missing") if numbers else None
-        told = "; ".join(f"{self.parties.named(i)} at {self.parties.members[i - 1].address}" for i in numbers)
+        absent = "; ".join(f"{self.parties.named(i)} at {self.parties.members[i - 1].address}" for i in numbers)
         return PartyError(
-            f"not connected after {self.timeout:g} s: {told}; nothing was shared",
+            f"not connected after {self.timeout:g} s: {absent}; nothing was shared",
             "all parties must run at the same time, with the same file of parties",
             option="--timeout",
         )
@@ -213,10 +213,10 @@ class Links:
             self.fault = fault
             self.lost.set_result(reason)
 
-    def stopped(self, number: int, told: bytes) -> None:
+    def stopped(self, number: int, message: bytes) -> None:
         """A party says that it stops because of another one."""
         try:
-            read = json.loads(told)
+            read = json.loads(message)
             culprit, fault = int(read["party"]), _FAULTS[read["fault"]]
             named = self.parties.named(culprit) if culprit > 0 else ""
         except (ValueError, LookupError, TypeError):
@@ -233,17 +233,17 @@ class Links:
         goal = asyncio.ensure_future(awaited)
         loop = asyncio.get_running_loop()
         end = loop.time() + self.timeout
-        done: set[Any] = set()
-        while not done and loop.time() < end:
-            done, _ = await asyncio.wait(
+        completed: set[Any] = set()
+        while not completed and loop.time() < end:
+            completed, _ = await asyncio.wait(
                 {goal, self.lost}, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED
             )
             if while_active:
                 end = max(end, self.active + self.timeout)
-        if goal in done:
+        if goal in completed:
             return goal.result()
         goal.cancel()
-        if self.lost in done:
+        if self.lost in completed:
             raise PartyError(f"{self.lost.result()}; {self.so_far}", "ask that party, and run it again")
         raise late()
 
@@ -252,28 +252,28 @@ class Links:
         if error is None:
             self.timeout = 2 * self.timeout + _MOMENT  # others may still wait for one that is slow, and must tell of it
             with contextlib.suppress(PartyError):
-                await self.exchange(_DONE, {})
+                await self.exchange(_FINISHED, {})
                 self.fault = None  # all have their result; otherwise those without one are told who failed
         await self._linger(error)
 
     async def _linger(self, error: BaseException | None) -> None:
         """Close; after an error that all parties will find, wait a moment until each has found it by itself."""
         if self.fault is not None:
-            told = json.dumps({"party": self.fault[0], "fault": self.fault[1]}).encode()
-            for number in self.others:
+            message = json.dumps({"party": self.fault[0], "fault": self.fault[1]}).encode()
+            for number in self.other_numbers:
                 if self.link(number) is not None:
-                    self.link(number).send(_STOPPED, told)
+                    self.link(number).send(_STOPPED, message)
         elif isinstance(error, ShoalError):
             self.timeout = min(self.timeout, _MOMENT)
             with contextlib.suppress(PartyError):
-                await self.exchange(_DONE, {})
+                await self.exchange(_FINISHED, {})
         self._drop()
         await asyncio.sleep(0)
 
     def _drop(self) -> None:
         """Close connections, and leave no share and no key behind in mpyc's caches."""
         self.closing = True
-        for number in self.others:
+        for number in self.other_numbers:
             link = self.link(number)
             if link is not None:
                 link.transport.close()
@@ -284,30 +284,30 @@ class Links:
 
     # ── messages outside of mpyc's protocols ─────────────────────────────────────────────────────────────────
 
-    async def exchange(self, label: int, told: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    async def exchange(self, label: int, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Send the same to every party and return what each has sent."""
-        payload = json.dumps(told).encode()
-        for number in self.others:
+        payload = json.dumps(message).encode()
+        for number in self.other_numbers:
             if self.link(number) is not None:
                 self.link(number).send(label, payload)
-        found: dict[int, dict[str, Any]] = {}
-        for number in self.others:
+        received: dict[int, dict[str, Any]] = {}
+        for number in self.other_numbers:
             if self.link(number) is not None:
-                found[number] = await self._received(number, label)
-        return found
+                received[number] = await self._received(number, label)
+        return received
 
     async def _received(self, number: int, label: int) -> dict[str, Any]:
         link = self.link(number)
-        got = link.receive(label)
-        if isinstance(got, asyncio.Future):
+        payload = link.receive(label)
+        if isinstance(payload, asyncio.Future):
             late = PartyError(
                 f"{self.parties.named(number)} did not answer within {self.timeout:g} s; {self.so_far}",
                 "is it still running?",
                 option="--timeout",
             )
-            got = await self._race(got, lambda: self._silent(number, late))
+            payload = await self._race(payload, lambda: self._silent(number, late))
         try:
-            read = json.loads(got)
+            read = json.loads(payload)
         except ValueError:
             read = None
         if not isinstance(read, dict):
@@ -318,15 +318,15 @@ class Links:
         self.fault = number, "silent"
         return error
 
-    async def agree(self, told: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    async def agree(self, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Exchange plans, before anything else is sent."""
-        return await self.exchange(_HELLO, told)
+        return await self.exchange(_HELLO, message)
 
-    async def signatures(self, own: bytes) -> dict[int, bytes]:
+    async def signatures(self, signature: bytes) -> dict[int, bytes]:
         """Exchange the signatures of the plan."""
-        found = await self.exchange(_SIGNED, {"signature": own.hex()})
+        received = await self.exchange(_SIGNED, {"signature": signature.hex()})
         try:
-            return {number: bytes.fromhex(told["signature"]) for number, told in found.items()}
+            return {number: bytes.fromhex(message["signature"]) for number, message in received.items()}
         except (KeyError, TypeError, ValueError):
             raise PartyError("a party sent a signature that cannot be read") from None
 
@@ -334,10 +334,14 @@ class Links:
         """Wait for a computation; name the parties that it waits for if it takes too long."""
 
         def late() -> PartyError:
-            slow = [i for i in self.others if any(isinstance(m, asyncio.Future) for m in self.link(i).buffers.values())]
-            self.fault = (slow or self.others)[0], "silent"
+            slow = [
+                i
+                for i in self.other_numbers
+                if any(isinstance(m, asyncio.Future) for m in self.link(i).buffers.values())
+            ]
+            self.fault = (slow or self.other_numbers)[0], "silent"
             return PartyError(
-                f"{self.named(slow or self.others)} did not answer within {self.timeout:g} s; {self.so_far}",
+                f"{self.named(slow or self.other_numbers)} did not answer within {self.timeout:g} s; {self.so_far}",
                 "allow more time",
                 option="--timeout",
             )
@@ -366,12 +370,12 @@ def _link_class() -> Callable[..., Any]:
             self.certified = -1
 
         def connection_made(self, transport: Any) -> None:
-            shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True) or b""
+            certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True) or b""
             prints = [member.fingerprint for member in self.links.parties.members]
-            shown_print = hashlib.sha256(shown).hexdigest()
+            shown_print = hashlib.sha256(certificate).hexdigest()
             self.certified = prints.index(shown_print) if shown_print in prints else -1
-            known = self.certified >= 0 and self.certified != self.links.number - 1
-            if not known or (self.peer_pid is not None and self.peer_pid != self.certified):
+            pinned = self.certified >= 0 and self.certified != self.links.number - 1
+            if not pinned or (self.peer_pid is not None and self.peer_pid != self.certified):
                 transport.abort()
                 return
             super().connection_made(transport)
@@ -390,13 +394,13 @@ def _link_class() -> Callable[..., Any]:
                     return
             self.links.active = asyncio.get_running_loop().time()
             super().data_received(data)
-            if isinstance(told := self.buffers.get(_STOPPED), bytes):
-                self.links.stopped(self.certified + 1, told)
+            if isinstance(size := self.buffers.get(_STOPPED), bytes):
+                self.links.stopped(self.certified + 1, size)
 
-        def _refuse(self, what: str) -> None:
+        def _refuse(self, reason: str) -> None:
             self.transport.abort()
             number = self.certified + 1
-            self.links.lose(f"{self.links.parties.named(number)} {what}", (number, "rules"))
+            self.links.lose(f"{self.links.parties.named(number)} {reason}", (number, "rules"))
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self.peer_pid is None or self.certified < 0:

@@ -20,7 +20,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, EmptyTableError, MissingValueError
-from shoal.results.smc.plan import MOST_ROWS, SharePlan, short_fraction
+from shoal.results.smc.plan import MAX_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
 
@@ -32,10 +32,12 @@ class LocalRows:
     plan: SharePlan
     values: dict[str, list[Any]]
     counts: list[int]
-    _known: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(default_factory=dict, repr=False)
+    _read_columns: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
-    def of(cls, data: Data | Engine | None, plan: SharePlan) -> LocalRows:
+    def counted(cls, data: Data | Engine | None, plan: SharePlan) -> LocalRows:
         """Count the rows where they are, and keep those that the plan is about.
 
         A table without rows, or none at all, takes part: otherwise the others would learn that it has none.
@@ -53,13 +55,15 @@ class LocalRows:
             counted = rows.fetch(rows.table.agg(__n=rows.table.count()))
         counts = [int(n) for n in counted["__n"].to_pylist()]
         values = {name: counted[name].to_pylist() for name in plan.columns}
-        kept = [
-            i for i in range(len(counts)) if all(as_text(values[name][i]) == told for name, told in plan.where.items())
+        matching = [
+            i
+            for i in range(len(counts))
+            if all(as_text(values[name][i]) == wanted for name, wanted in plan.where.items())
         ]
-        counts = [counts[i] for i in kept]
-        if sum(counts) * 2 > MOST_ROWS:
+        counts = [counts[i] for i in matching]
+        if sum(counts) * 2 > MAX_ROWS:
             raise DataError(f"{sum(counts)} rows are more than can be shared")
-        return cls(plan, {name: [cells[i] for i in kept] for name, cells in values.items()}, counts)
+        return cls(plan, {name: [cells[i] for i in matching] for name, cells in values.items()}, counts)
 
     @property
     def n_rows(self) -> int:
@@ -68,18 +72,18 @@ class LocalRows:
 
     def units(self, *names: str) -> tuple[list[tuple[int, ...]], list[int]]:
         """Return the distinct values of some columns in units, and their counts, without missing values."""
-        if names not in self._known:
-            self._known[names] = self._read(names)
-        return self._known[names]
+        if names not in self._read_columns:
+            self._read_columns[names] = self._read(names)
+        return self._read_columns[names]
 
     def _read(self, names: tuple[str, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
         columns = [[self._unit(name, value) for value in self.values[name]] for name in names]
-        found = list(zip(*columns, strict=True))
-        missing = sum(n for cells, n in zip(found, self.counts, strict=True) if None in cells)
+        distinct = list(zip(*columns, strict=True))
+        missing = sum(n for cells, n in zip(distinct, self.counts, strict=True) if None in cells)
         self._require_present(names, missing)
-        kept = [i for i, cells in enumerate(found) if None not in cells]
-        cells = [tuple(int(number) for number in found[i] if number is not None) for i in kept]
-        return self._within(names, cells, [self.counts[i] for i in kept])
+        complete = [i for i, cells in enumerate(distinct) if None not in cells]
+        cells = [tuple(int(number) for number in distinct[i] if number is not None) for i in complete]
+        return self._clamped(names, cells, [self.counts[i] for i in complete])
 
     def _require_present(self, names: tuple[str, ...], missing: int) -> None:
         if missing and not self.plan.skip_missing:
@@ -110,7 +114,7 @@ class LocalRows:
             )
         return int(number)
 
-    def _within(
+    def _clamped(
         self, names: tuple[str, ...], cells: list[tuple[int, ...]], counts: list[int]
     ) -> tuple[list[tuple[int, ...]], list[int]]:
         """Move values out of bounds to the bound under noise, as differential privacy does; refuse them else."""
@@ -155,21 +159,21 @@ class LocalRows:
 
     def cells(self, name: str) -> list[int]:
         """The counts in the cells of a histogram."""
-        found = [0] * len(self.plan.cells(name))
+        cell_counts = [0] * len(self.plan.cells(name))
         cuts = self.plan.cuts(name)
         if cuts is None:
-            place = {value: i for i, value in enumerate(self.plan.histogram[name])}
+            index_of = {value: i for i, value in enumerate(self.plan.histogram[name])}
             texts = [as_text(value) for value in self.values[name]]
             self._require_present((name,), sum(n for text, n in zip(texts, self.counts, strict=True) if not text))
             for text, n in zip(texts, self.counts, strict=True):
-                found[place.get(text, -1)] += n if text else 0
-            return found
+                cell_counts[index_of.get(text, -1)] += n if text else 0
+            return cell_counts
         cells, counts = self.units(name)
         for (number,), n in zip(cells, counts, strict=True):
             value = Fraction(number, self.plan.scale(name))
             i = len(cuts) - 2 if value == cuts[-1] else bisect_right(cuts, value) - 1
-            found[i if 0 <= i < len(cuts) - 1 else -1] += n
-        return found
+            cell_counts[i if 0 <= i < len(cuts) - 1 else -1] += n
+        return cell_counts
 
     def below(self, name: str) -> tuple[list[int], list[int]]:
         """The sorted distinct values of a column, and how many rows are at or below each."""
@@ -208,9 +212,9 @@ class LocalRows:
         if not plan.skip_missing:
             return [self.n_rows]
         numbers = [*plan.sum, *plan.mean, *plan.variance, *plan.minimum, *plan.maximum, *(x for x, _ in plan.quantile)]
-        found = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
-        found += [sum(self.cells(name)) for name in plan.histogram]
-        return found + [sum(self.units(*names)[1]) for names in plan.regression]
+        sizes = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
+        sizes += [sum(self.cells(name)) for name in plan.histogram]
+        return sizes + [sum(self.units(*names)[1]) for names in plan.regression]
 
 
 def as_text(value: Any) -> str:

@@ -71,9 +71,9 @@ class PolyaNoise:
         a = self.ratio
         drawn, size = bits(BITS), BITS
         while True:
-            one = 1 << size
+            scale = 1 << size
             # low and high bound the probability of k, below and above the distribution function up to k - 1.
-            low, high = (c.numerator * one) // c.denominator, -((-c.numerator * one) // c.denominator)
+            low, high = (c.numerator * scale) // c.denominator, -((-c.numerator * scale) // c.denominator)
             below = above = 0
             k = 0
             while True:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.x509 import Certificate
 
-FEWEST = 3  # of two parties, each learns the other's part by subtraction, and mpyc's shares of two hide nothing
-MOST = 64  # for which numbers in shares have room
+MIN_PARTIES = 3  # of two parties, each learns the other's part by subtraction, and mpyc's shares of two hide nothing
+MAX_PARTIES = 64  # for which numbers in shares have room
 _YEARS = 5
 
 
@@ -140,22 +140,22 @@ class Parties:
         blocks = read.get("party")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise DataError(f"{path}: contains no [[party]]", "join the .party.toml files of all parties in one file")
-        return cls.of(tuple(_party(block, f"{path}: party {i}") for i, block in enumerate(blocks, 1)), str(path))
+        return cls.checked(tuple(_party(block, f"{path}: party {i}") for i, block in enumerate(blocks, 1)), str(path))
 
     @classmethod
-    def of(cls, members: tuple[Party, ...], where: str = "parties") -> Parties:
+    def checked(cls, members: tuple[Party, ...], where: str = "parties") -> Parties:
         """Return the parties if there are enough of them and no two are the same."""
-        if len(members) < FEWEST:
+        if len(members) < MIN_PARTIES:
             raise DataError(
-                f"{where}: {len(members)} parties; at least {FEWEST} are needed",
+                f"{where}: {len(members)} parties; at least {MIN_PARTIES} are needed",
                 "of two parties, each could compute the other's part of any result",
             )
-        if len(members) > MOST:
-            raise DataError(f"{where}: {len(members)} parties are more than {MOST}")
-        for what in ("name", "address", "fingerprint"):
-            values = [getattr(member, what) for member in members]
+        if len(members) > MAX_PARTIES:
+            raise DataError(f"{where}: {len(members)} parties are more than {MAX_PARTIES}")
+        for field in ("name", "address", "fingerprint"):
+            values = [getattr(member, field) for member in members]
             if len({*values}) < len(values):
-                raise DataError(f"{where}: two parties have the same {what}", "each party makes its own block")
+                raise DataError(f"{where}: two parties have the same {field}", "each party makes its own block")
         return cls(members)
 
     @property
@@ -167,7 +167,7 @@ class Parties:
         """Return how a party is called in messages, counted from 1."""
         return f"party {number} ({self.members[number - 1].name})"
 
-    def own(self, number: int, key: str | Path, password: str | None = None) -> Ed25519PrivateKey:
+    def private_key(self, number: int, key: str | Path, password: str | None = None) -> Ed25519PrivateKey:
         """Read the private key of a party, if it belongs to the pinned certificate and that is valid today."""
         if not 1 <= number <= len(self.members):
             raise DataError(f"there is no party {number}; the file lists {len(self.members)}", "count from 1")
@@ -192,12 +192,12 @@ class Parties:
         Both sides show a certificate (TLS 1.3), and each accepts the pinned ones only; the system's authorities are not
         trusted.
         """
-        own = self.members[number - 1]
-        others = {i: member for i, member in enumerate(self.members, 1) if i != number}
-        with _file_of(own.certificate) as chain:
+        this_party = self.members[number - 1]
+        peers = {i: member for i, member in enumerate(self.members, 1) if i != number}
+        with _file_of(this_party.certificate) as chain:
             server = _context(ssl.PROTOCOL_TLS_SERVER, chain, key, password)
-            clients = {i: _context(ssl.PROTOCOL_TLS_CLIENT, chain, key, password) for i in others}
-        for i, member in others.items():
+            clients = {i: _context(ssl.PROTOCOL_TLS_CLIENT, chain, key, password) for i in peers}
+        for i, member in peers.items():
             server.load_verify_locations(cadata=member.certificate)
             clients[i].load_verify_locations(cadata=member.certificate)
         return server, clients

@@ -14,7 +14,7 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.results.smc.noise import PolyaNoise
 
-MOST_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
+MAX_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
 FINEST = 1000  # noise has at least this many steps per sensitivity, and not many more
 LEAST_ROWS = 10  # that anything exact is opened about, unless the parties agree on another number
 WIDEST = 10**6  # noise of a larger scale, in its steps, would take minutes to draw
@@ -61,7 +61,7 @@ class SharePlan:
     def __post_init__(self) -> None:
         if not self.statistics:
             raise PolicyError("the plan computes nothing", "ask for a mean, a sum, a count, …")
-        if min(self.least, self.at_most, self.rows_per_person) < 1:
+        if min(self.min_rows_opened, self.at_most, self.rows_per_person) < 1:
             raise PolicyError("at_least, at_most and rows_per_person are at least 1")
         for name, decimals in self.decimals.items():
             if not 0 <= decimals <= _DECIMALS:
@@ -102,7 +102,7 @@ class SharePlan:
                 "noise is added to counts, sums, means, variances, histograms and intersection sizes only",
                 "run the other statistics without noise, or leave them out",
             )
-        if self.least > 1:
+        if self.min_rows_opened > 1:
             raise PolicyError(
                 "at_least opens an exact bit about the rows, which noise does not cover", "use one of the two"
             )
@@ -121,7 +121,7 @@ class SharePlan:
                 )
 
     @property
-    def least(self) -> int:
+    def min_rows_opened(self) -> int:
         """The fewest rows that anything is opened about."""
         return self.at_least if self.at_least is not None else LEAST_ROWS if self.epsilon is None else 1
 
@@ -135,35 +135,35 @@ class SharePlan:
     @property
     def statistics(self) -> list[str]:
         """What is computed, in words."""
-        found = ["count"] if self.count else []
+        named = ["count"] if self.count else []
         for kind in ("sum", "mean", "variance", "minimum", "maximum"):
-            found += [f"{kind} of {name}" for name in getattr(self, kind)]
-        found += [f"histogram of {name}" for name in self.histogram]
-        found += [f"quantile {fraction} of {name}" for name, fraction in self.quantile]
-        found += [f"regression of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
-        return found + ([f"intersection of {self.intersection}"] if self.intersection is not None else [])
+            named += [f"{kind} of {name}" for name in getattr(self, kind)]
+        named += [f"histogram of {name}" for name in self.histogram]
+        named += [f"quantile {fraction} of {name}" for name, fraction in self.quantile]
+        named += [f"regression of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
+        return named + ([f"intersection of {self.intersection}"] if self.intersection is not None else [])
 
     @property
     def opened(self) -> tuple[str, ...]:
         """Everything that all parties learn, in words."""
-        found = ["number of rows"] if self.count else []
-        found += [f"sum of {name}" for name in dict.fromkeys((*self.sum, *self.mean))]
+        lines = ["number of rows"] if self.count else []
+        lines += [f"sum of {name}" for name in dict.fromkeys((*self.sum, *self.mean))]
         varying = self.variance if self.epsilon is None else ()
         counted = dict.fromkeys((*self.mean, *self.variance))
-        found += [f"number of rows with {name}" for name in counted]
-        found += [f"sum of squared deviations of {name} from its mean" for name in varying]
+        lines += [f"number of rows with {name}" for name in counted]
+        lines += [f"sum of squared deviations of {name} from its mean" for name in varying]
         if self.epsilon is not None:
-            found += [f"sum of {name}" for name in self.variance if name not in (*self.sum, *self.mean)]
-            found += [f"sum of squares of {name}" for name in self.variance]
-        found += [f"count in each cell of {name}" for name in self.histogram]
-        found += [f"minimum of {name}" for name in self.minimum] + [f"maximum of {name}" for name in self.maximum]
-        found += [f"quantile {fraction} of {name}" for name, fraction in self.quantile]
-        found += [f"coefficients of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
+            lines += [f"sum of {name}" for name in self.variance if name not in (*self.sum, *self.mean)]
+            lines += [f"sum of squares of {name}" for name in self.variance]
+        lines += [f"count in each cell of {name}" for name in self.histogram]
+        lines += [f"minimum of {name}" for name in self.minimum] + [f"maximum of {name}" for name in self.maximum]
+        lines += [f"quantile {fraction} of {name}" for name, fraction in self.quantile]
+        lines += [f"coefficients of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
         if self.intersection is not None:
-            found.append(f"number of values of {self.intersection} that all parties have")
-        if self.least > 1:
-            found.append(f"whether there are at least {self.least} rows")
-        return tuple(found)
+            lines.append(f"number of values of {self.intersection} that all parties have")
+        if self.min_rows_opened > 1:
+            lines.append(f"whether there are at least {self.min_rows_opened} rows")
+        return tuple(lines)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -233,8 +233,8 @@ class SharePlan:
         """Over how many figures epsilon is divided; a histogram counts once, as each row is in one of its cells."""
         sums = len({*self.sum, *self.mean, *self.variance})
         counts = len({*self.mean, *self.variance})
-        others = [self.count, *self.histogram, self.intersection is not None]
-        return sums + counts + len(self.variance) + sum(map(bool, others))
+        others_asked = [self.count, *self.histogram, self.intersection is not None]
+        return sums + counts + len(self.variance) + sum(map(bool, others_asked))
 
     def honest(self, parties: int) -> int:
         """How many parties together add the full noise: those that remain if ``colluders`` reveal theirs."""
@@ -251,8 +251,8 @@ class SharePlan:
 
     def canonical(self, session: Mapping[str, Any]) -> bytes:
         """Return the bytes that every party signs: the plan, and the parties and random numbers of this run."""
-        told = {"plan": self.as_dict(), "session": dict(session)}
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        document = {"plan": self.as_dict(), "session": dict(session)}
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return _PREFIX + text.encode()
 
     @property
@@ -262,18 +262,18 @@ class SharePlan:
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """Return the fields in which another party's plan differs."""
-        own = self.as_dict()
-        return [each.name for each in fields(self) if other.get(each.name) != own[each.name]] + sorted(
-            {*other} - {*own}
+        own_fields = self.as_dict()
+        return [field.name for field in fields(self) if other.get(field.name) != own_fields[field.name]] + sorted(
+            {*other} - {*own_fields}
         )
 
 
-def fraction_in(text: str, what: str) -> Fraction:
+def fraction_in(text: str, subject: str) -> Fraction:
     """Read a decimal number exactly."""
     try:
         return short_fraction(Decimal(str(text).strip()))
     except (InvalidOperation, ValueError, OverflowError):
-        raise PolicyError(f"{what}: {text!r} is not a number") from None
+        raise PolicyError(f"{subject}: {text!r} is not a number") from None
 
 
 def short_fraction(number: Decimal) -> Fraction:

@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.errors import InfeasibleError
 from shoal.results.smc.local import LocalRows
-from shoal.results.smc.plan import MOST_ROWS
+from shoal.results.smc.plan import MAX_ROWS
 
 WIDE = 256  # bits of numbers that are added and multiplied once
 NARROW = 72  # bits of numbers that are compared: 2^31 rows of each of 64 parties, times the fraction of a quantile
@@ -25,11 +25,11 @@ _LEAST_EXPONENT, _LARGEST_EXPONENT = -12, 24  # of ten; coefficients beyond are 
 Opened = list[int]
 
 
-async def sums_in_shares(runtime: Any, own: Sequence[int]) -> list[Any]:
+async def sums_in_shares(runtime: Any, numbers: Sequence[int]) -> list[Any]:
     """Return the sums of the parties' numbers in shares."""
     secint = runtime.SecInt(WIDE)
-    shared = runtime.input([secint(number) for number in own])
-    return [runtime.sum([of_party[i] for of_party in shared]) for i in range(len(own))]
+    shared = runtime.input([secint(number) for number in numbers])
+    return [runtime.sum([of_party[i] for of_party in shared]) for i in range(len(numbers))]
 
 
 async def opened_to_all(runtime: Any, numbers: Sequence[Any]) -> Opened:
@@ -47,10 +47,10 @@ async def enough(runtime: Any, sizes: Sequence[int], n_identifiers: Sequence[int
     n_parties = len(runtime.parties)
     shared = runtime.input([secint(size) for size in (*sizes, *n_identifiers)])
     bits = []
-    for others in combinations(range(n_parties), n_parties - runtime.threshold):
-        bits += [runtime.sum([shared[i][j] for i in others]) >= at_least for j in range(len(sizes))]
-    for own in shared:
-        bits += [number >= at_least for number in own[len(sizes) :]]
+    for coalition in combinations(range(n_parties), n_parties - runtime.threshold):
+        bits += [runtime.sum([shared[i][j] for i in coalition]) >= at_least for j in range(len(sizes))]
+    for of_party in shared:
+        bits += [number >= at_least for number in of_party[len(sizes) :]]
     return bool(await runtime.output(runtime.prod(bits)))
 
 
@@ -72,14 +72,14 @@ async def order_statistics(
     Where no party has a value, there is none, and that is opened.
     """
     secint = runtime.SecInt(NARROW)
-    own = [rows.below(name) for name, _ in wanted]
-    totals = runtime.input([secint(below[-1] if below else 0) for _, below in own])
+    own_counts = [rows.below(name) for name, _ in wanted]
+    totals = runtime.input([secint(below[-1] if below else 0) for _, below in own_counts])
     n_rows = [runtime.sum([of_party[i] for of_party in totals]) for i in range(len(wanted))]
     present = [bool(int(bit)) for bit in await runtime.output([total >= 1 for total in n_rows])]
     low, high = map(list, zip(*(rows.plan.limits(name) for name, _ in wanted), strict=True))
     while open_ones := [i for i in range(len(wanted)) if present[i] and low[i] < high[i]]:
         middle = {i: (low[i] + high[i]) // 2 for i in open_ones}
-        shared = runtime.input([secint(_up_to(own[i], middle[i])) for i in open_ones])
+        shared = runtime.input([secint(_up_to(own_counts[i], middle[i])) for i in open_ones])
         bits = []
         for j, i in enumerate(open_ones):
             up_to, fraction = runtime.sum([of_party[j] for of_party in shared]), wanted[i][1]
@@ -89,13 +89,13 @@ async def order_statistics(
                 bits.append(up_to * fraction.denominator >= n_rows[i] * fraction.numerator)
         for i, bit in zip(open_ones, await runtime.output(bits), strict=True):
             low[i], high[i] = (low[i], middle[i]) if int(bit) else (middle[i] + 1, high[i])
-    return [number if there else None for number, there in zip(low, present, strict=True)]
+    return [number if has_rows else None for number, has_rows in zip(low, present, strict=True)]
 
 
-def _up_to(own: tuple[list[int], list[int]], number: int) -> int:
-    numbers, below = own
-    place = bisect_right(numbers, number)
-    return below[place - 1] if place else 0
+def _up_to(distribution: tuple[list[int], list[int]], number: int) -> int:
+    numbers, below = distribution
+    position = bisect_right(numbers, number)
+    return below[position - 1] if position else 0
 
 
 # ── regression ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,9 +114,9 @@ async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) ->
     # leaves a quarter of them to the next threshold, and a mantissa has fewer digits.
     digits = max(DIGITS + 1, (_LARGEST_EXPONENT - _LEAST_EXPONENT) // 4 + 1)
     secint = runtime.SecInt(bits + 2 + math.ceil(digits * math.log2(10)))
-    own = rows.moments(names)
-    shared = runtime.input([secint(number) for number in own])
-    entries = [runtime.sum([of_party[i] for of_party in shared]) for i in range(len(own))]
+    moments = rows.moments(names)
+    shared = runtime.input([secint(number) for number in moments])
+    entries = [runtime.sum([of_party[i] for of_party in shared]) for i in range(len(moments))]
     equations = [[*entries[i * k : (i + 1) * k], entries[k * k + i]] for i in range(k)]
     *minors, determinant = _minors(runtime, equations)
     if not int(await runtime.output(determinant >= 1)):  # of sums of squares and products, it is never negative
@@ -131,7 +131,7 @@ async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) ->
 def _entry_bits(rows: LocalRows, names: tuple[str, ...]) -> int:
     """How many bits a sum of products needs, from the bounds and the most rows there may be."""
     largest = max(max(map(abs, rows.plan.limits(name))) for name in names)
-    return (max(largest, 1) ** 2 * MOST_ROWS).bit_length()
+    return (max(largest, 1) ** 2 * MAX_ROWS).bit_length()
 
 
 def _minors(runtime: Any, matrix: list[list[Any]]) -> list[Any]:
@@ -142,16 +142,16 @@ def _minors(runtime: Any, matrix: list[list[Any]]) -> list[Any]:
     row itself where there is only one.
     """
     width = len(matrix) + 1
-    known: dict[tuple[int, ...], Any] = {(j,): entry for j, entry in enumerate(matrix[0])}
+    minors: dict[tuple[int, ...], Any] = {(j,): entry for j, entry in enumerate(matrix[0])}
     for i, row in enumerate(matrix[1:], 1):
-        known = {
+        minors = {
             columns: runtime.in_prod(
-                [-row[j] if (i + place) % 2 else row[j] for place, j in enumerate(columns)],
-                [known[(*columns[:place], *columns[place + 1 :])] for place in range(i + 1)],
+                [-row[j] if (i + position) % 2 else row[j] for position, j in enumerate(columns)],
+                [minors[(*columns[:position], *columns[position + 1 :])] for position in range(i + 1)],
             )
             for columns in combinations(range(width), i + 1)
         }
-    return [known[tuple(j for j in range(width) if j != left_out)] for left_out in range(width)]
+    return [minors[tuple(j for j in range(width) if j != left_out)] for left_out in range(width)]
 
 
 async def _digits(runtime: Any, numerators: list[Any], denominator: Any) -> list[Fraction]:

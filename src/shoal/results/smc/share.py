@@ -64,8 +64,8 @@ class SharedResult:
             )
         if self.plan.intersection is not None and self.figures[f"intersection of {self.plan.intersection}"] is None:
             notes.append(
-                f"All parties have at least 1 and fewer than {self.plan.least} identifiers in common. How many was not "
-                "opened, since that would be about single people."
+                f"All parties have at least 1 and fewer than {self.plan.min_rows_opened} identifiers in common. "
+                "How many was not opened, since that would be about single people."
             )
         return notes
 
@@ -103,12 +103,12 @@ def share(
     """
     load_mpyc()
     all_parties = parties if isinstance(parties, Parties) else Parties.load(parties)
-    private = all_parties.own(party, key, password)
+    private = all_parties.private_key(party, key, password)
     plan.honest(len(all_parties.members))  # raises
-    rows = LocalRows.of(data, plan)
+    rows = LocalRows.counted(data, plan)
     require_fine(rows)
     # Noise is drawn before anybody is connected: how long it takes depends on how large it is.
-    own = own_figures(rows, len(all_parties.members))
+    private_key = own_figures(rows, len(all_parties.members))
     contexts = all_parties.contexts(party, key, password)
     bound = None if listen is None else _address(listen, "the address to listen on")
 
@@ -116,7 +116,7 @@ def share(
         async with Links(all_parties, party, contexts, timeout=timeout, listen=bound) as links:
             session, signatures = await _agreed(links, plan, private)
             links.so_far = "nothing was opened"
-            result = await links.computed(_computed(links, rows, own, session))
+            result = await links.computed(_computed(links, rows, private_key, session))
             names = tuple(member.name for member in all_parties.members)
             figures, noise = result
             return SharedResult(plan, figures, noise, names, signatures, session)
@@ -151,17 +151,17 @@ def require_fine(rows: LocalRows) -> None:
 async def _agreed(links: Links, plan: SharePlan, private: Ed25519PrivateKey) -> tuple[dict[str, Any], dict[str, str]]:
     """Compare plans and sign; raise an error that names the parties with another plan, or without a valid signature."""
     members = links.parties.members
-    own = {
+    own_hash = {
         "protocol": PROTOCOL,
         "mpyc": load_mpyc().mpyc.__version__,
         "parties": [[member.name, member.fingerprint] for member in members],
         "plan": plan.as_dict(),
         "nonce": secrets.token_hex(32),
     }
-    told = await links.agree(own)
+    received = await links.agree(own_hash)
     disagreeing = []
-    for number, other in told.items():
-        differing = [name for name in ("protocol", "mpyc", "parties") if other.get(name) != own[name]]
+    for number, other in received.items():
+        differing = [name for name in ("protocol", "mpyc", "parties") if other.get(name) != own_hash[name]]
         theirs = other.get("plan")
         differing += plan.differences(theirs) if isinstance(theirs, dict) else ["plan"]
         if differing:
@@ -172,8 +172,8 @@ async def _agreed(links: Links, plan: SharePlan, private: Ed25519PrivateKey) -> 
             "compare the digest of the plan, and run it again with the same options everywhere",
             option="--plan prints it",
         )
-    nonces = {number: str(other.get("nonce")) for number, other in told.items()} | {links.number: own["nonce"]}
-    session = {"parties": own["parties"], "nonces": [nonces[number] for number in sorted(nonces)]}
+    nonces = {number: str(other.get("nonce")) for number, other in received.items()} | {links.number: own_hash["nonce"]}
+    session = {"parties": own_hash["parties"], "nonces": [nonces[number] for number in sorted(nonces)]}
     message = plan.canonical(session)
     signed = await links.signatures(private.sign(message)) | {links.number: private.sign(message)}
     for number, signature in signed.items():
@@ -201,49 +201,49 @@ Figures = dict[tuple[str, str], Any]  # by kind and column
 def own_figures(rows: LocalRows, n_parties: int) -> Figures:
     """Return what a party adds to each figure: its own rows, and its part of the noise."""
     plan = rows.plan
-    own: Figures = {("rows", ""): rows.n_rows} if plan.count else {}
+    figures: Figures = {("rows", ""): rows.n_rows} if plan.count else {}
     for name in dict.fromkeys((*plan.sum, *plan.mean, *plan.variance)):
-        own["sum", name] = rows.power(name, 1)
+        figures["sum", name] = rows.power(name, 1)
     for name in dict.fromkeys((*plan.mean, *plan.variance)):
-        own["count", name] = rows.count(name)
+        figures["count", name] = rows.count(name)
     for name in plan.variance:
-        own["square", name] = rows.power(name, 2)
+        figures["square", name] = rows.power(name, 2)
     for name in plan.histogram:
-        own |= {(f"cell {i}", name): n for i, n in enumerate(rows.cells(name))}
+        figures |= {(f"cell {i}", name): n for i, n in enumerate(rows.cells(name))}
     if plan.intersection is not None:
-        own["common", ""] = 0  # the number itself is computed in shares
-    for figure, number in own.items():
+        figures["common", ""] = 0  # the number itself is computed in shares
+    for figure, number in figures.items():
         noisy = plan.noise_of(figure[0], figure[1], n_parties)
         if noisy is not None:
             law, unit = noisy
-            own[figure] = (number // unit + law.draw()) * unit
-    return own
+            figures[figure] = (number // unit + law.draw()) * unit
+    return figures
 
 
 async def _computed(
-    links: Links, rows: LocalRows, own: Figures, session: Mapping[str, Any]
+    links: Links, rows: LocalRows, own_numbers: Figures, session: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Compute everything in the plan; the order is the same at every party."""
     runtime, plan = links.runtime, rows.plan
-    if plan.least > 1:
+    if plan.min_rows_opened > 1:
         identifiers = [] if plan.intersection is None else [len(rows.identifiers)]
-        if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.least):
+        if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.min_rows_opened):
             raise InfeasibleError(
-                f"a figure would be about fewer than {plan.least} rows, or so few without those of parties that may "
-                "pool what they see; nothing else was opened",
+                f"a figure would be about fewer than {plan.min_rows_opened} rows, or so few without those of parties "
+                "that may pool what they see; nothing else was opened",
                 "compute over more rows, leave out columns with missing values, or agree on a smaller number",
                 option="--at-least",
             )
-    common = own.get(("common", ""))
+    common = own_numbers.get(("common", ""))
     # The others can open a figure without this party as soon as they have its shares.
     links.so_far = "some figures may have been opened, and none is shown"
-    parts = await _sums(runtime, {figure: number for figure, number in own.items() if figure[0] != "common"})
+    parts = await _sums(runtime, {figure: number for figure, number in own_numbers.items() if figure[0] != "common"})
     if common is not None:
         key = hashlib.sha256("".join(session["nonces"]).encode()).digest()
         parts["common", ""] = await intersection.common(runtime, rows.digests(key), plan.at_most, common)
     await runtime.gather([*parts.values()])
-    found, noise = await _open(runtime, rows, parts)
-    figures = _additive(plan, found)
+    opened, noise = await _open(runtime, rows, parts)
+    figures = _additive(plan, opened)
     ranks: list[tuple[str, str, Fraction | None]] = [(f"minimum of {name}", name, None) for name in plan.minimum]
     ranks += [(f"maximum of {name}", name, Fraction(1)) for name in plan.maximum]
     ranks += [(f"quantile {q} of {name}", name, fraction_in(q, "quantile")) for name, q in plan.quantile]
@@ -254,17 +254,17 @@ async def _computed(
     for names in plan.regression:
         solved = await protocols.coefficients(runtime, rows, names)
         labels = ("intercept", *names[1:])
-        told = None if solved is None else {label: float(x) for label, x in zip(labels, solved, strict=True)}
-        figures[f"regression of {names[0]} on {', '.join(names[1:])}"] = told
+        named = None if solved is None else {label: float(x) for label, x in zip(labels, solved, strict=True)}
+        figures[f"regression of {names[0]} on {', '.join(names[1:])}"] = named
     if plan.intersection is not None:
-        figures[f"intersection of {plan.intersection}"] = found.get(("common", ""))
+        figures[f"intersection of {plan.intersection}"] = opened.get(("common", ""))
     return figures, noise
 
 
-async def _sums(runtime: Any, own: Figures) -> Figures:
+async def _sums(runtime: Any, own_numbers: Figures) -> Figures:
     """Return the counts and sums over all parties in shares."""
-    shared = await protocols.sums_in_shares(runtime, list(own.values()))
-    return dict(zip(own, shared, strict=True))
+    shared = await protocols.sums_in_shares(runtime, list(own_numbers.values()))
+    return dict(zip(own_numbers, shared, strict=True))
 
 
 async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tuple[str, str], int], dict[str, float]]:
@@ -281,7 +281,7 @@ async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tup
                 del wanted["sum", name]
     opened = dict(zip(wanted, await protocols.opened_to_all(runtime, list(wanted.values())), strict=True))
     if common is not None:
-        size = await intersection.opened_size(runtime, common, 1 if plan.epsilon else plan.least)
+        size = await intersection.opened_size(runtime, common, 1 if plan.epsilon else plan.min_rows_opened)
         if size is not None:
             opened["common", ""] = size
     noise = {}
@@ -294,27 +294,27 @@ async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tup
     return opened, noise
 
 
-def _additive(plan: SharePlan, found: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+def _additive(plan: SharePlan, opened: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """Return counts, sums, means, variances and histograms from the opened numbers."""
-    figures: dict[str, Any] = {"count": found["rows", ""]} if plan.count else {}
+    figures: dict[str, Any] = {"count": opened["rows", ""]} if plan.count else {}
     for name in plan.sum:
-        figures[f"sum of {name}"] = _plain(Fraction(found["sum", name], plan.scale(name)))
+        figures[f"sum of {name}"] = _plain(Fraction(opened["sum", name], plan.scale(name)))
     for name in plan.mean:
-        n = found["count", name]
-        mean = Fraction(found["sum", name], n * plan.scale(name)) if n > 0 else None
+        n = opened["count", name]
+        mean = Fraction(opened["sum", name], n * plan.scale(name)) if n > 0 else None
         figures[f"mean of {name}"] = None if mean is None else float(mean)
         figures[f"rows with {name}"] = n
     for name in plan.variance:
-        n = found["count", name]
+        n = opened["count", name]
         if plan.epsilon is None:
-            spread = found["deviations", name]
+            spread = opened["deviations", name]
         else:
-            spread = max(0, n * found["square", name] - found["sum", name] ** 2)
+            spread = max(0, n * opened["square", name] - opened["sum", name] ** 2)
         variance = Fraction(spread, n * (n - 1) * plan.scale(name) ** 2) if n > 1 else None
         figures[f"variance of {name}"] = None if variance is None else float(variance)
         figures[f"rows with {name}"] = n
     for name in plan.histogram:
-        figures[f"histogram of {name}"] = {label: found[f"cell {i}", name] for i, label in enumerate(plan.cells(name))}
+        figures[f"histogram of {name}"] = {label: opened[f"cell {i}", name] for i, label in enumerate(plan.cells(name))}
     return figures
 
 

@@ -295,7 +295,9 @@ class _SetEnumeration:
         parts, part_of = np.unique(keys, return_inverse=True)
         class_of_part = parts // (int(side.max()) + 1)
         is_split = np.bincount(class_of_part)[class_of_part] > 1
-        judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
+        judged = finest.selected(rows).merged(
+            part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32)
+        )
         lost = self._fails(judged)
         tried.lost[v] = judged.counts[lost].sum()
         tried.sums_added[v] = extra[rows[lost[part_of]]].sum(axis=0)

@@ -111,7 +111,7 @@ class NodeTable:
         """Return the classes of at least ``min_records`` records, and their table, without merging the others."""
         large, class_of = number_large(self.counts, min_records, self.class_of)
         if "_frequency" in self.__dict__:
-            return large, self.frequency.taken(large)
+            return large, self.frequency.selected(large)
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
         return large, FrequencyTable(
             above.columns,

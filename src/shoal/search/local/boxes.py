@@ -20,7 +20,7 @@ from shoal.search.losses.definitions import IyengarLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats, packed
-from shoal.tables.values import TIGHT, Vocabulary, cut_at, told_apart
+from shoal.tables.values import TIGHT, Vocabulary, cut_at, leaf_groups
 from shoal.tables.windows import FIXED, FixedLabels
 
 FEW = 1_024  # tuples that all meet each other
@@ -83,7 +83,7 @@ class ColumnPrices:
         class with both has a companion, and costs as much again.
         """
         hierarchy = problem.table.hierarchies[j]
-        fixed = FixedLabels.of(hierarchy, problem.cells[j], problem.table.leaf_counts[j])
+        fixed = FixedLabels.for_column(hierarchy, problem.cells[j], problem.table.leaf_counts[j])
         run_of = _run_of(fixed.n, fixed.n - fixed.n_shown, SMALL)
         first, last = np.searchsorted(run_of, np.arange(run_of[-1] + 1)), np.flatnonzero(np.diff(run_of, append=-1))
         low, high = (of.ravel() for of in np.broadcast_arrays(first[:, None], last[None, :]))
@@ -111,11 +111,11 @@ def _run_of(n: int, n_alone: int, most: int) -> NDArray[np.int64]:
 
 
 def _in_runs(hierarchy: Hierarchy, most: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:
-    """Return the groups of ``told_apart``; of more than ``most``, some adjacent ones are joined, for prices alone.
+    """Return the groups of ``leaf_groups``; of more than ``most``, some adjacent ones are joined, for prices alone.
 
     Groups in no range stay alone: nulls, and values without an entry.
     """
-    ranks, groups = told_apart(hierarchy)
+    ranks, groups = leaf_groups(hierarchy)
     hidden = [hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered for of in groups]
     if len(groups) <= most or all(hidden):
         return ranks, groups

@@ -15,16 +15,17 @@ from shoal.alternatives.compare import Entry
 from shoal.alternatives.frontier import Point, with_parameters
 from shoal.alternatives.recommend import Exploration
 from shoal.report.drawings import frontier_plot, parameters_in_words
-from shoal.report.essentials import essentials, proof, suppression_sentence
+from shoal.report.essentials import essentials, loss_sentence
 from shoal.report.html import sentence
+from shoal.report.rows import attack_grid, column_grid, requirement_grid
 from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
 from shoal.search import SEARCHES
 from shoal.search.problem import Progress
 from shoal.web.jobs import LivePoint
 from shoal.web.nodes import WIDTH, drawn_beside_table, marks_of, scatter_of
-from shoal.web.pages import get, given, number_in, pages_of, post, run_of, texts, workspace_of
-from shoal.web.prepared import prepare, release_of, summary_of
+from shoal.web.pages import field_text, get, number_in, pages_of, post, run_of, texts, workspace_of
+from shoal.web.prepared import prepare, release_of
 from shoal.web.screens.rows import has_rows
 from shoal.web.screens.run import start
 from shoal.web.workspace import Draft, WebRun, Workspace
@@ -37,35 +38,36 @@ def _show(request: Request) -> Response:
     release = release_of(run)
     if "charts" not in run.cache:
         prepare(run)
-    told = summary_of(run)
+    columns = run.cache["columns"]
     attacks = run.attacks or release.attacks
-    found: Exploration | None = run.cache.get("exploration")
+    exploration: Exploration | None = run.cache.get("exploration")
     entries: list[Entry] = run.cache.get("entries", [])
     objective = release.policy.release.objective
-    others = marks_of(run.cache["nodes"], () if found is None else found.frontier, entries, objective)
+    marks = marks_of(run.cache["nodes"], () if exploration is None else exploration.frontier, entries, objective)
     return pages.render(
         "explore.html",
         "explore",
         run=run,
         release=release,
-        told=told,
         sentence=sentence(release),
         before=run.cache["before"],
-        answers=essentials(release, told.columns, attacks),
-        gone=suppression_sentence(release),
-        proof=proof(release.recoding),
+        answers=essentials(release, columns, attacks),
+        loss_sentence=loss_sentence(release),
         charts=run.cache["charts"],
-        exploration=found,
-        points=[] if found is None else list(enumerate(found.frontier)),
+        exploration=exploration,
+        points=[] if exploration is None else list(enumerate(exploration.frontier)),
         nodes=run.cache["nodes"],
         lattice=drawn_beside_table(run.cache["lattice"], "lattice", texts().explore.nodes),
-        scatter=drawn_beside_table(scatter_of(others, objective), "others", texts().explore.others),
+        scatter=drawn_beside_table(scatter_of(marks, objective), "others", texts().explore.others),
         entries=entries,
         algorithms=ALGORITHMS,
         since=_since(workspace_of(request), run),
         steps_of=_costs_of_steps(run.cache["nodes"]),
-        columns=_limits(run),
+        columns=column_grid(columns),
+        requirements=requirement_grid(release.verdicts.verdicts),
+        limits=_limits(run),
         attacks=attacks,
+        attack_rows=attack_grid(attacks or ()),
         unit=counted_unit(release.policy),
         stories=run.cache.get("stories", ()),
         rows_here=has_rows(release),
@@ -80,12 +82,12 @@ def _since(workspace: Workspace, run: WebRun) -> dict[str, Any] | None:
 
 def _costs_of_steps(nodes: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
     """Per column: what one level finer and one level coarser would cost, as the search saw it."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    costs: dict[str, dict[str, dict[str, Any]]] = {}
     for node in nodes:
         if node["near"]:
-            ((column, was, now),) = node["changed"]
-            found.setdefault(column, {})["finer" if now < was else "coarser"] = node
-    return found
+            ((column, before, after),) = node["changed"]
+            costs.setdefault(column, {})["finer" if after < before else "coarser"] = node
+    return costs
 
 
 # ── other points and nodes ──────────────────────────────────────────────────────────────────────────────────
@@ -94,32 +96,32 @@ def _costs_of_steps(nodes: list[dict[str, Any]]) -> dict[str, dict[str, dict[str
 def _limits(run: WebRun) -> list[dict[str, Any]]:
     """Per quasi column: the levels that it may take, and those that the draft allows now."""
     release = release_of(run)
-    found = []
+    limits = []
     for hierarchy in release.recoding.hierarchies:
-        own = run.draft.column(hierarchy.column)
-        found.append(
+        fields = run.draft.column(hierarchy.column)
+        limits.append(
             {
                 "name": hierarchy.column,
                 "top": hierarchy.number_of_top,
                 "now": release.levels.get(hierarchy.column),
-                "least": own.get("min_level", 0),
-                "most": own.get("max_level", hierarchy.number_of_top),
-                "weight": own.get("weight", 1),
+                "least": fields.get("min_level", 0),
+                "most": fields.get("max_level", hierarchy.number_of_top),
+                "weight": fields.get("weight", 1),
             }
         )
-    return found
+    return limits
 
 
-def _take(request: Request, form: FormData) -> Response:
+def _make(request: Request, form: FormData) -> Response:
     """Another point of the frontier, another node or other limits: a new draft, run as any other."""
     pages, workspace, run = pages_of(request), workspace_of(request), run_of(request)
-    action = given(form, "action")
+    action = field_text(form, "action")
     if action == "point":
-        draft = _of_point(workspace, run, given(form, "point"))
+        draft = _of_point(workspace, run, field_text(form, "point"))
     elif action == "node":
-        draft = _of_node(workspace, run, given(form, "levels"))
+        draft = _of_node(workspace, run, field_text(form, "levels"))
     elif action == "algorithm":
-        draft = _of_algorithm(workspace, run, given(form, "algorithm"))
+        draft = _of_algorithm(workspace, run, field_text(form, "algorithm"))
     elif action == "limits":
         draft = _of_limits(workspace, run, form)
     else:
@@ -127,22 +129,22 @@ def _take(request: Request, form: FormData) -> Response:
     return pages.follow(start(workspace, draft, run.number))
 
 
-def _of_point(workspace: Workspace, run: WebRun, place: str) -> Draft:
-    found: Exploration | None = run.cache.get("exploration")
-    if found is None or not place.isdigit() or int(place) >= len(found.frontier):
+def _of_point(workspace: Workspace, run: WebRun, number: str) -> Draft:
+    exploration: Exploration | None = run.cache.get("exploration")
+    if exploration is None or not number.isdigit() or int(number) >= len(exploration.frontier):
         raise HTTPException(400)
-    asked = found.frontier.points[int(place)].asked
-    policy = with_parameters(run.draft.policy, asked)
+    parameters = exploration.frontier.points[int(number)].asked
+    policy = with_parameters(run.draft.policy, parameters)
 
     def edit(fields: dict[str, Any]) -> None:
         require = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True).get("require", [])
         fields["require"] = [
-            {"model": model.model, **given} for model, given in zip(policy.require, require, strict=True)
+            {"model": model.model, **options} for model, options in zip(policy.require, require, strict=True)
         ]
-        if "max_suppression" in asked:
-            fields.setdefault("release", {})["max_suppression"] = asked["max_suppression"]
+        if "max_suppression" in parameters:
+            fields.setdefault("release", {})["max_suppression"] = parameters["max_suppression"]
 
-    return workspace.edit(run.draft, parameters_in_words(asked), edit)
+    return workspace.edit(run.draft, parameters_in_words(parameters), edit)
 
 
 def _of_algorithm(workspace: Workspace, run: WebRun, name: str) -> Draft:
@@ -175,17 +177,17 @@ def _of_limits(workspace: Workspace, run: WebRun, form: FormData) -> Draft:
 
     def edit(fields: dict[str, Any]) -> None:
         for i, limit in enumerate(limits):
-            own = fields["columns"][limit["name"]]
-            most, least, weight = (given(form, f"{what}-{i}") for what in ("most", "least", "weight"))
-            own.pop("max_level", None)
-            own.pop("min_level", None)
-            own.pop("weight", None)
-            if most and int(number_in(most, "most")) < limit["top"]:
-                own["max_level"] = int(number_in(most, "most"))
-            if least and int(number_in(least, "least")) > 0:
-                own["min_level"] = int(number_in(least, "least"))
+            settings = fields["columns"][limit["name"]]
+            highest, lowest, weight = (field_text(form, f"{bound}-{i}") for bound in ("most", "least", "weight"))
+            settings.pop("max_level", None)
+            settings.pop("min_level", None)
+            settings.pop("weight", None)
+            if highest and int(number_in(highest, "most")) < limit["top"]:
+                settings["max_level"] = int(number_in(highest, "most"))
+            if lowest and int(number_in(lowest, "least")) > 0:
+                settings["min_level"] = int(number_in(lowest, "least"))
             if weight and number_in(weight, "weight") != 1:
-                own["weight"] = number_in(weight, "weight")
+                settings["weight"] = number_in(weight, "weight")
 
     return workspace.edit(run.draft, texts().explore.limits_changed, edit)
 
@@ -201,10 +203,10 @@ def _sweep(request: Request, _: FormData) -> Response:
         return marks_of([], list(solved), [], "")
 
     def work(progress: Progress) -> str:
-        found = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress, each=solved.append)
-        run.cache["exploration"] = found
-        if any(point.feasible for point in found.frontier):
-            plot = frontier_plot(found.frontier, found.own, texts().explore.this, "#point-")
+        exploration = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress, each=solved.append)
+        run.cache["exploration"] = exploration
+        if any(point.feasible for point in exploration.frontier):
+            plot = frontier_plot(exploration.frontier, exploration.own, texts().explore.this, "#point-")
             run.cache["charts"]["frontier"] = plot_svg(
                 replace(plot, outer_width=WIDTH), "frontier", texts().explore.frontier
             )
@@ -227,8 +229,8 @@ def _compare_algorithms(request: Request, form: FormData) -> Response:
 
     def work(progress: Progress) -> str:
         engine, policy = run.draft.table.engine, run.draft.policy
-        found = shoal.compare(engine, policy, algorithms=names, progress=progress, each=solved.append)
-        run.cache["entries"] = list(found)
+        comparison = shoal.compare(engine, policy, algorithms=names, progress=progress, each=solved.append)
+        run.cache["entries"] = list(comparison)
         return f"/runs/{run.number}/explore#algorithms-h"
 
     return pages.follow(workspace.jobs.start(texts().explore.comparing, work, f"/runs/{run.number}/explore", live))
@@ -236,7 +238,7 @@ def _compare_algorithms(request: Request, form: FormData) -> Response:
 
 ROUTES = [
     get("/runs/{run:int}/explore", _show),
-    post("/runs/{run:int}/take", _take),
+    post("/runs/{run:int}/take", _make),
     post("/runs/{run:int}/sweep", _sweep),
     post("/runs/{run:int}/algorithms", _compare_algorithms),
 ]

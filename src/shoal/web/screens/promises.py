@@ -23,8 +23,8 @@ from shoal.web.jobs import Job
 from shoal.web.pages import (
     AT_ONCE,
     draft_of,
+    field_text,
     get,
-    given,
     number_in,
     pages_of,
     post,
@@ -35,8 +35,8 @@ from shoal.web.pages import (
 from shoal.web.workspace import Draft, Workspace
 
 MODELS: dict[str, type[BaseModel]] = {
-    each.model_fields["model"].default: each
-    for each in (*get_args(get_args(Requirement)[0]), *get_args(get_args(Limit)[0]))
+    model.model_fields["model"].default: model
+    for model in (*get_args(get_args(Requirement)[0]), *get_args(get_args(Limit)[0]))
 }
 # What a requirement begins with when it is added by name.
 FIRST = {
@@ -60,12 +60,12 @@ def _show(request: Request) -> Response:
                 "number": i,
                 "model": requirement["model"],
                 "about": (model.__doc__ or "").split("\n\n")[0].replace("``", "").replace("\n", " ").strip(),
-                "inputs": [_input(name, of, requirement, draft) for name, of in _parameters(model)],
+                "inputs": [_input(name, settings, requirement, draft) for name, settings in _parameters(model)],
                 "picture": next((PICTURES[n] for n, _ in _parameters(model) if n in PICTURES), "size"),
                 "verdict": _verdict(verdicts, draft, i, of_preset),
             }
         )
-    sensitive = [name for name, of in draft.fields["columns"].items() if of.get("role") == "sensitive"]
+    sensitive = [name for name, settings in draft.fields["columns"].items() if settings.get("role") == "sensitive"]
     return pages.render(
         "promises.html",
         "promises",
@@ -82,32 +82,32 @@ def _show(request: Request) -> Response:
         models=MODELS,
         sensitive=sensitive,
         unprotected=[] if draft.problem else unprotected_columns(draft.policy),
-        k=next((one["k"] for one in required if one["model"] == "k-anonymity"), None),
+        k=next((requirement["k"] for requirement in required if requirement["model"] == "k-anonymity"), None),
     )
 
 
 def _parameters(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
-    return [(name, of) for name, of in model.model_fields.items() if name != "model"]
+    return [(name, info) for name, info in model.model_fields.items() if name != "model"]
 
 
-def _input(name: str, of: FieldInfo, requirement: dict[str, Any], draft: Draft) -> dict[str, Any]:
+def _input(name: str, info: FieldInfo, requirement: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """One field of a form: a number, a choice or a text."""
-    kinds = [kind for kind in (get_args(of.annotation) or (of.annotation,)) if kind is not type(None)]
-    default = None if of.is_required() else of.get_default(call_default_factory=True)
-    found: dict[str, Any] = {"name": name, "value": requirement.get(name, default), "kind": "text", "choices": ()}
-    found["needed"] = of.is_required()
+    kinds = [kind for kind in (get_args(info.annotation) or (info.annotation,)) if kind is not type(None)]
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    field: dict[str, Any] = {"name": name, "value": requirement.get(name, default), "kind": "text", "choices": ()}
+    field["needed"] = info.is_required()
     if name == "column":
         names = [name for name, fields in draft.fields["columns"].items() if fields.get("role") == "sensitive"]
-        found |= {"kind": "choice", "choices": ["", *names]}
+        field |= {"kind": "choice", "choices": ["", *names]}
     elif all(isinstance(kind, str) for kind in kinds):  # a Literal
-        found |= {"kind": "choice", "choices": kinds}
+        field |= {"kind": "choice", "choices": kinds}
     elif bool in kinds:
-        found |= {"kind": "choice", "choices": ["true", "false"], "value": str(found["value"]).lower()}
-    elif str(of.annotation).startswith("tuple"):
-        found |= {"kind": "list", "value": ", ".join(found["value"] or ())}
+        field |= {"kind": "choice", "choices": ["true", "false"], "value": str(field["value"]).lower()}
+    elif str(info.annotation).startswith("tuple"):
+        field |= {"kind": "list", "value": ", ".join(field["value"] or ())}
     elif int in kinds or float in kinds:
-        found |= {"kind": "number", "step": "any" if float in kinds else "1"}
-    return found
+        field |= {"kind": "number", "step": "any" if float in kinds else "1"}
+    return field
 
 
 def _verdict(verdicts: Verdicts | ShoalError | None, draft: Draft, i: int, of_preset: int) -> Any:
@@ -115,12 +115,12 @@ def _verdict(verdicts: Verdicts | ShoalError | None, draft: Draft, i: int, of_pr
     if not isinstance(verdicts, Verdicts):
         return None
     policy = draft.policy
-    own = policy.require[i]
-    limit = isinstance(own, MeasuredLimit)
-    before = sum(isinstance(each, MeasuredLimit) == limit for each in policy.require[:i])
-    place = len(policy.models) + len(policy.limits) - sum(isinstance(e, MeasuredLimit) for e in policy.require) + before
-    place = place if limit else of_preset + before
-    return verdicts.verdicts[place] if place < len(verdicts.verdicts) else None
+    requirement = policy.require[i]
+    limit = isinstance(requirement, MeasuredLimit)
+    before = sum(isinstance(other, MeasuredLimit) == limit for other in policy.require[:i])
+    index = len(policy.models) + len(policy.limits) - sum(isinstance(e, MeasuredLimit) for e in policy.require) + before
+    index = index if limit else of_preset + before
+    return verdicts.verdicts[index] if index < len(verdicts.verdicts) else None
 
 
 def _judged(workspace: Workspace, draft: Draft) -> tuple[Verdicts | ShoalError | None, Job | None]:
@@ -147,13 +147,13 @@ def _judged(workspace: Workspace, draft: Draft) -> tuple[Verdicts | ShoalError |
         job.over.wait(AT_ONCE)
         if job.failure is not None:
             return ShoalError(job.failure.message, job.failure.hint), None
-    found = workspace.verdicts.get(key)
-    return found, None if found is not None else workspace.judging.get(key)
+    verdicts = workspace.verdicts.get(key)
+    return verdicts, None if verdicts is not None else workspace.judging.get(key)
 
 
 def _change(request: Request, form: FormData) -> Response:
     pages, workspace, draft = pages_of(request), workspace_of(request), draft_of(request)
-    action = given(form, "action")
+    action = field_text(form, "action")
     change = _ACTIONS.get(action)
     if change is None:
         raise HTTPException(400)
@@ -161,30 +161,30 @@ def _change(request: Request, form: FormData) -> Response:
     return redirect(pages.url(f"/d/{new.number}/promises"))
 
 
-def _ask_k(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    k = number_in(given(form, "k"), "k")
-    own = [one for one in fields["require"] if one["model"] == "k-anonymity"]
-    if own:
-        own[0]["k"] = k
+def _set_k(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
+    k = number_in(field_text(form, "k"), "k")
+    present = [requirement for requirement in fields["require"] if requirement["model"] == "k-anonymity"]
+    if present:
+        present[0]["k"] = k
     else:
         fields["require"].insert(0, {"model": "k-anonymity", "k": k})
 
 
-def _ask_sensitive(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    model, parameter = given(form, "model"), {"distinct-l-diversity": "l", "t-closeness": "t"}
+def _add_for_sensitive(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
+    model, parameter = field_text(form, "model"), {"distinct-l-diversity": "l", "t-closeness": "t"}
     if model not in parameter:
         raise HTTPException(400)
     name = parameter[model]
-    asked: dict[str, Any] = {"model": model, name: number_in(given(form, name), name)}
-    if column := given(form, "column"):
-        asked["column"] = column
-    same = {"model": model, "column": asked.get("column")}
-    fields["require"] = [one for one in fields["require"] if {k: one.get(k) for k in same} != same]
-    fields["require"].append(asked)
+    requirement: dict[str, Any] = {"model": model, name: number_in(field_text(form, name), name)}
+    if column := field_text(form, "column"):
+        requirement["column"] = column
+    duplicate = {"model": model, "column": requirement.get("column")}
+    fields["require"] = [other for other in fields["require"] if {k: other.get(k) for k in duplicate} != duplicate]
+    fields["require"].append(requirement)
 
 
-def _ask_preset(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    preset = given(form, "preset")
+def _set_preset(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
+    preset = field_text(form, "preset")
     fields.pop("preset", None)
     if preset:
         if preset not in PRESETS:
@@ -193,12 +193,12 @@ def _ask_preset(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
 
 
 def _add(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    name = given(form, "model")
+    name = field_text(form, "model")
     if name not in MODELS:
         raise HTTPException(400)
-    needed: dict[str, Any] = {n: FIRST.get(n) for n, of in _parameters(MODELS[name]) if of.is_required()}
+    needed: dict[str, Any] = {n: FIRST.get(n) for n, info in _parameters(MODELS[name]) if info.is_required()}
     for parameter, value in needed.items():
-        typed = given(form, parameter)
+        typed = field_text(form, parameter)
         if typed:
             needed[parameter] = typed
         elif value is None:
@@ -207,35 +207,35 @@ def _add(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
 
 
 def _save(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    i = _place(form, fields)
+    i = _index(form, fields)
     requirement = fields["require"][i]
-    for name, of in _parameters(MODELS[requirement["model"]]):
+    for name, info in _parameters(MODELS[requirement["model"]]):
         if name not in form:
             continue
-        text, found = given(form, name), _input(name, of, requirement, draft)
+        text, field = field_text(form, name), _input(name, info, requirement, draft)
         requirement.pop(name, None)
         if text:
-            number = found["kind"] == "number"
-            truth = found["choices"] == ["true", "false"]
-            listed = [part.strip() for part in text.split(",") if part.strip()] if found["kind"] == "list" else text
+            number = field["kind"] == "number"
+            truth = field["choices"] == ["true", "false"]
+            listed = [part.strip() for part in text.split(",") if part.strip()] if field["kind"] == "list" else text
             requirement[name] = number_in(text, name) if number else text == "true" if truth else listed
 
 
 def _remove(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
-    del fields["require"][_place(form, fields)]
+    del fields["require"][_index(form, fields)]
 
 
-def _place(form: FormData, fields: dict[str, Any]) -> int:
-    text = given(form, "number")
+def _index(form: FormData, fields: dict[str, Any]) -> int:
+    text = field_text(form, "number")
     if not text.isdigit() or int(text) >= len(fields["require"]):
         raise HTTPException(400)
     return int(text)
 
 
 _ACTIONS = {
-    "k": _ask_k,
-    "sensitive": _ask_sensitive,
-    "preset": _ask_preset,
+    "k": _set_k,
+    "sensitive": _add_for_sensitive,
+    "preset": _set_preset,
     "add": _add,
     "save": _save,
     "remove": _remove,

@@ -18,7 +18,7 @@ from shoal.release import replay
 from shoal.release.receipt import receipt_of, write_receipt
 from shoal.release.signatures import read_private, sign
 from shoal.search.problem import Progress
-from shoal.web.pages import get, given, pages_of, post, run_of, texts, workspace_of
+from shoal.web.pages import field_text, get, pages_of, post, run_of, texts, workspace_of
 from shoal.web.prepared import release_of
 from shoal.web.workspace import WebRun, Workspace
 
@@ -36,7 +36,11 @@ PRIVATE = (RECODING, RECEIPT)
 
 def _show(request: Request) -> Response:
     pages, run = pages_of(request), run_of(request)
-    known = [Finding.of(line) for line in run.certificate["findings"]] if run.certificate else release_of(run).findings
+    findings = (
+        [Finding.from_dict(line) for line in run.certificate["findings"]]
+        if run.certificate
+        else release_of(run).findings
+    )
     files = [(name, name in PRIVATE, path.stat().st_size) for name, path in run.files.items() if path.exists()]
     return pages.render(
         "publish.html",
@@ -45,9 +49,9 @@ def _show(request: Request) -> Response:
         checks=[(name, getattr(texts().checklist, name)) for name in CHECKS],
         endings=ENDINGS,
         files=files,
-        known=known,
-        publication=publication("holds", known),  # nothing else is released
-        headline=headline("holds", known),
+        findings=findings,
+        publication=publication("holds", findings),  # nothing else is released
+        headline=headline("holds", findings),
         commands=commands(run),
         policy=run.draft.policy.to_toml(),
         beside=[path.name for path in run.draft.policy.files],
@@ -62,19 +66,19 @@ def commands(run: WebRun) -> list[str]:
     make = ["shoal", "anonymize", table.argument, *table.options, "-p", POLICY, "-o", name]
     make += ["--certificate", CERTIFICATE, "--report", REPORT]
     check = ["shoal", "verify", CERTIFICATE, name]
-    return [*([table.before] if table.before else []), shlex.join(make), shlex.join(check)]
+    return [*([table.setup_command] if table.setup_command else []), shlex.join(make), shlex.join(check)]
 
 
 def _publish(request: Request, form: FormData) -> Response:
     pages, workspace, run = pages_of(request), workspace_of(request), run_of(request)
     release_of(run)
-    if missing := [name for name in CHECKS if given(form, f"check-{name}") != "on"]:
+    if missing := [name for name in CHECKS if field_text(form, f"check-{name}") != "on"]:
         raise HTTPException(400, texts().publish.unticked.format(len(missing)))
-    ending = given(form, "ending") or ENDINGS[0]
+    ending = field_text(form, "ending") or ENDINGS[0]
     if ending not in ENDINGS:
         raise HTTPException(400)
-    key = workspace.folders.path(given(form, "key")) if given(form, "key") else None
-    password = given(form, "password") or None
+    key = workspace.folders.path(field_text(form, "key")) if field_text(form, "key") else None
+    password = field_text(form, "password") or None
 
     def work(progress: Progress) -> str:
         _write(workspace, run, f"release{ending}", key, password, progress)
@@ -87,7 +91,7 @@ def _write(
     workspace: Workspace, run: WebRun, name: str, key: Path | None, password: str | None, progress: Progress
 ) -> None:
     """As `shoal anonymize` writes them: the release is counted again before it appears, the certificate comes last."""
-    release, folder = release_of(run), workspace.place()
+    release, folder = release_of(run), workspace.new_folder()
     signer = None if key is None else read_private(key, password=password)
     progress(texts().publish.writing, 0)
     proof: dict[str, Any] = release.save(folder / name)
@@ -100,7 +104,7 @@ def _write(
     release.report(folder / REPORT, certificate=proof)
     run.draft.policy.save(folder / POLICY)
     progress(texts().publish.reporting, 1.0)
-    files = {each: folder / each for each in (name, CERTIFICATE, REPORT, POLICY, RECODING, RECEIPT)}
+    files = {file: folder / file for file in (name, CERTIFICATE, REPORT, POLICY, RECODING, RECEIPT)}
     run.files, run.certificate = files, proof  # together: a job may be cancelled between two calls
 
 

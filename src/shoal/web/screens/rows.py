@@ -38,17 +38,17 @@ def _rows(request: Request) -> Response:
     chosen = _whole(request, "record") if "record" in request.query_params else None
     if chosen is not None and chosen >= rows.n_records:
         raise HTTPException(404)
-    places = np.arange(rows.n_records) if chosen is None else _class_of(rows, names, chosen)
-    n = len(places)
+    members = np.arange(rows.n_records) if chosen is None else _class_of(rows, names, chosen)
+    n = len(members)
     first = min(first, max(0, n - 1))
-    shown = places[first : first + (PAGE if chosen is None else MATES)]
-    if chosen is not None and chosen not in shown:  # the record itself is always there
-        shown = np.concatenate([[chosen], shown[:-1]])
-    before = release.engine.table.select(names).take(rows.sources[shown]).to_pylist()
-    after = rows.table.select(names).take(shown).to_pylist()
+    positions = members[first : first + (PAGE if chosen is None else MATES)]
+    if chosen is not None and chosen not in positions:  # the record itself is always there
+        positions = np.concatenate([[chosen], positions[:-1]])
+    before = release.engine.table.select(names).take(rows.sources[positions]).to_pylist()
+    after = rows.table.select(names).take(positions).to_pylist()
     records = [
-        {"place": int(place), "cells": [(_cell(was[name]), _cell(now[name])) for name in names]}
-        for place, was, now in zip(shown, before, after, strict=True)
+        {"place": int(position), "cells": [(_cell(original[name]), _cell(released[name])) for name in names]}
+        for position, original, released in zip(positions, before, after, strict=True)
     ]
     return pages.render(
         "rows.html",
@@ -65,13 +65,13 @@ def _rows(request: Request) -> Response:
 
 def _class_of(rows: Rows, names: list[str], record: int) -> NDArray[np.int64]:
     """The released records that have the same values as one of them."""
-    same = np.ones(rows.n_records, np.bool_)
+    in_class = np.ones(rows.n_records, np.bool_)
     for name in names:
         column = rows.table[name]
         value = column[record].as_py()
-        found = column.is_null() if value is None else pc.fill_null(pc.equal(column, value), False)
-        same &= np.asarray(found).astype(np.bool_)
-    return np.flatnonzero(same)
+        equal = column.is_null() if value is None else pc.fill_null(pc.equal(column, value), False)
+        in_class &= np.asarray(equal).astype(np.bool_)
+    return np.flatnonzero(in_class)
 
 
 def _cell(value: Any) -> str:

@@ -17,7 +17,7 @@ from shoal.search.full_domain.visits import Visits
 from shoal.search.problem import Progress
 from shoal.web.jobs import Job, LivePoint
 from shoal.web.nodes import LISTED
-from shoal.web.pages import draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
+from shoal.web.pages import draft_of, field_text, get, number_in, pages_of, post, redirect, texts, workspace_of
 from shoal.web.prepared import prepare
 from shoal.web.workspace import Draft, WebRun, Workspace
 
@@ -34,7 +34,9 @@ NUMBERS = ("max_suppression", "time_budget", "seed")
 
 def _show(request: Request) -> Response:
     pages, workspace, draft = pages_of(request), workspace_of(request), draft_of(request)
-    options = {name: of.default for name, of in Options.model_fields.items()} | dict(draft.fields.get("release", {}))
+    options = {name: info.default for name, info in Options.model_fields.items()} | dict(
+        draft.fields.get("release", {})
+    )
     runs = [run for run in workspace.runs.values() if run.draft.table is draft.table]
     return pages.render(
         "run.html",
@@ -62,8 +64,8 @@ def purpose_of(draft: Draft) -> str:
 
 def _change(request: Request, form: FormData) -> Response:
     pages, workspace, draft = pages_of(request), workspace_of(request), draft_of(request)
-    action = given(form, "action")
-    purpose = given(form, "purpose")
+    action = field_text(form, "action")
+    purpose = field_text(form, "purpose")
     if (purpose and purpose not in PURPOSES) or (action == "purpose" and not purpose):
         raise HTTPException(400, texts().run.no_purpose)
     if purpose and purpose != purpose_of(draft):  # also at the start: what is marked is what is run
@@ -79,25 +81,25 @@ def _change(request: Request, form: FormData) -> Response:
 
 def set_purpose(fields: dict[str, Any], draft: Draft, purpose: str) -> None:
     """The search, and what cells between two levels are written as, as `inspect --for` proposes them."""
-    found = replace(draft.table.inspection, purpose=purpose)  # type: ignore[arg-type]
+    inspection = replace(draft.table.inspection, purpose=purpose)  # type: ignore[arg-type]
     release = fields.setdefault("release", {})
     for name in ("algorithm", "dimension", "max_suppression", "time_budget"):
         release.pop(name, None)
-    proposed = found.policy.release.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    proposed = inspection.policy.release.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     release |= {n: v for n, v in proposed.items() if n in ("algorithm", "dimension", "max_suppression", "time_budget")}
-    for column in found.columns:
-        own = fields["columns"].get(column.name, {})
-        if own.get("role") != "quasi":
+    for column in inspection.columns:
+        settings = fields["columns"].get(column.name, {})
+        if settings.get("role") != "quasi":
             continue
-        own.pop("cells", None)
+        settings.pop("cells", None)
         if purpose == "analysis" and column.proposal is not None and column.proposal.cells != "hierarchy":
-            own["cells"] = column.proposal.cells
+            settings["cells"] = column.proposal.cells
 
 
 def _set_options(fields: dict[str, Any], form: FormData) -> None:
     release = fields.setdefault("release", {})
     for name, choices in CHOICES.items():
-        chosen = given(form, name)
+        chosen = field_text(form, name)
         if chosen and chosen not in choices:
             raise HTTPException(400)
         if chosen:
@@ -105,7 +107,7 @@ def _set_options(fields: dict[str, Any], form: FormData) -> None:
     for name in NUMBERS:
         if name in form:
             release.pop(name, None)
-            if text := given(form, name):
+            if text := field_text(form, name):
                 release[name] = number_in(text, name)
 
 
@@ -117,8 +119,8 @@ def start(workspace: Workspace, draft: Draft, since: int | None = None) -> Job:
     visits = Visits()
 
     def live() -> list[LivePoint]:
-        seen = list(visits.of.values())[-LISTED:]
-        return [(v.risk, v.loss, "holds" if v.feasible else "fails", "", "") for v in seen]
+        visited = list(visits.of.values())[-LISTED:]
+        return [(v.risk, v.loss, "holds" if v.feasible else "fails", "", "") for v in visited]
 
     def work(progress: Progress) -> str:
         began = time.monotonic()
@@ -127,8 +129,7 @@ def start(workspace: Workspace, draft: Draft, since: int | None = None) -> Job:
         run.visits, run.since = visits, since
         try:
             run.figures = figures_of(run)
-            progress(texts().run.preparing, 1.0)
-            prepare(run)
+            prepare(run, progress)
         except BaseException:  # cancelled
             workspace.runs.pop(run.number, None)
             raise

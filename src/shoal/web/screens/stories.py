@@ -46,13 +46,13 @@ def _show_values(request: Request, _: FormData) -> Response:
 def _page(request: Request, *, values: bool) -> Response:
     pages, run = pages_of(request), run_of(request)
     release = release_of(run)
-    found: Sequence[Story] | None = run.cache.get("stories")
-    if not found:
+    stories: Sequence[Story] | None = run.cache.get("stories")
+    if not stories:
         raise HTTPException(404, texts().errors.gone)
     table = release.rows.table if isinstance(release.rows, Rows) else None
     released = {
         story.why: [table[name][story.record].as_py() for name in release.policy.quasi]
-        for story in found
+        for story in stories
         if table is not None and story.record is not None
     }
     return pages.render(
@@ -60,7 +60,7 @@ def _page(request: Request, *, values: bool) -> Response:
         "explore",
         run=run,
         release=release,
-        stories=found,
+        stories=stories,
         released=released,
         names=release.policy.quasi,
         values=values,

@@ -40,6 +40,8 @@ def test_plain_workbooks_have_nothing_beside_their_table(tmp_path: Path) -> None
     assert beside_of(book(tmp_path)) == ()
     pd.DataFrame(PEOPLE[1:], columns=PEOPLE[0]).to_excel(tmp_path / "of_pandas.xlsx", index=False)
     assert beside_of(tmp_path / "of_pandas.xlsx") == ()
+    pd.DataFrame([(31, None), (None, "Bern")] * 3).to_excel(tmp_path / "blanks.xlsx", index=False)
+    assert beside_of(tmp_path / "blanks.xlsx") == ()
 
 
 def filled(made: openpyxl.Workbook) -> None:
@@ -63,11 +65,19 @@ def hidden_row(made: openpyxl.Workbook) -> None:
     made.active.row_dimensions[3].hidden = True
 
 
+def high_row(made: openpyxl.Workbook) -> None:
+    made.active.row_dimensions[3].height = 44
+
+
+def blank_text(made: openpyxl.Workbook) -> None:
+    made.active["A2"], made.active["A3"] = "", None
+
+
 def words(made: openpyxl.Workbook) -> None:
     made.active["B2"] = CellRichText("Be", TextBlock(InlineFont(b=True), "rn"))
 
 
-@pytest.mark.parametrize("change", [filled, bold, number_format, blank_filled, hidden_row, words])
+@pytest.mark.parametrize("change", [filled, bold, number_format, blank_filled, hidden_row, high_row, blank_text, words])
 def test_a_cell_or_row_that_looks_different_is_a_finding(
     change: Callable[[openpyxl.Workbook], None], tmp_path: Path
 ) -> None:
@@ -113,7 +123,19 @@ def test_an_archive_may_hold_more_than_its_files(tmp_path: Path) -> None:
     plain = path.read_bytes()
     path.write_bytes(b"Anna Smith" + plain)
     assert len(beside_of(path)) == 1
+    path.write_bytes(plain + b"Anna Smith")
+    assert len(beside_of(path)) == 1
     path.write_bytes(plain)
     with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
         packed.writestr("xl/workbook.xml", packed.read("xl/workbook.xml"))
+    assert len(beside_of(path)) == 1
+
+
+def test_bytes_between_the_files_of_an_archive(tmp_path: Path) -> None:
+    path = book(tmp_path)
+    with zipfile.ZipFile(path, "a") as packed:
+        packed.fp.seek(packed.start_dir)
+        packed.fp.write(b"Anna Smith, 1 Main Street, 02138")
+        packed.start_dir = packed.fp.tell()
+        packed._didModify = True
     assert len(beside_of(path)) == 1

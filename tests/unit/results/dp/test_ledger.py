@@ -154,4 +154,4 @@ def test_units_losses_and_totals_must_agree(tmp_path: Path) -> None:
             shoal.query(rows, budget=budget, ledger=ledger, count=True, **more)
     assert path.read_bytes() == before
     shoal.query(rows, budget="epsilon=0.9", ledger=path, count=True)
-    assert [entry.asked for entry in Ledger(path).read().expenses] == [("count",), ("count",)]
+    assert [entry.statistics for entry in Ledger(path).read().expenses] == [("count",), ("count",)]

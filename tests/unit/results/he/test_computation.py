@@ -6,7 +6,7 @@ import pytest
 
 from shoal import he
 from shoal.errors import PolicyError
-from shoal.results.he.computation import NumberColumn, Packing, told_fraction
+from shoal.results.he.computation import NumberColumn, Packing, fraction_of_text
 from shoal.results.he.parameters import PROBES, EncryptionParameters
 
 
@@ -51,7 +51,7 @@ def test_a_computation_is_read_from_a_header_as_it_was() -> None:
 @pytest.mark.parametrize("text", ["1e999999999", "", "0x1", "1/", 3, None, "9" * 61])
 def test_fractions_in_headers_are_short(text: object) -> None:
     with pytest.raises(ValueError, match="not a fraction"):
-        told_fraction(text)
+        fraction_of_text(text)
 
 
 def test_probes_stay_within_the_magnitude() -> None:

@@ -35,7 +35,7 @@ def test_the_mean_income_of_a_ward_with_one_rich_person_is_not_published() -> No
     ward = pa.table({"income": [30_000.0 + i for i in range(40)] + [50_000_000.0]})
     found = shoal.check_output(ward, value="income", statistics=["mean"])
     assert found.outcome == "fails"
-    assert set(found.cells[0].why) == {"dominance", "p %"}
+    assert set(found.cells[0].failed_rules) == {"dominance", "p %"}
     with pytest.raises(shoal.InfeasibleError):
         _ = found.table
 
@@ -72,13 +72,15 @@ def test_persons_are_counted_not_records() -> None:
     rows = pa.table({"town": ["A"] * 60 + ["B"] * 60, "who": [str(i) for i in range(60)] + ["x", "y", "z"] * 20})
     assert shoal.check_output(rows, by=["town"]).holds
     found = shoal.check_output(rows, by=["town"], entity="who")
-    assert {cell.labels[0]: cell.why for cell in found.cells if cell.why} == {"B": ("least count",)}
+    assert {cell.labels[0]: cell.failed_rules for cell in found.cells if cell.failed_rules} == {"B": ("least count",)}
 
 
 def test_a_person_in_several_groups_is_one_person_in_their_total() -> None:
     rows = pa.table({"town": ["A", "B"] * 12, "who": [str(i // 2) for i in range(24)], "x": [1.0] * 24})
     found = shoal.check_output(rows, by=["town"], entity="who", min_count=13, value="x", statistics=["sum"])
-    assert all("least count" in cell.why for cell in found.cells)  # 12 persons everywhere, also in the total of 24
+    assert all(
+        "least count" in cell.failed_rules for cell in found.cells
+    )  # 12 persons everywhere, also in the total of 24
 
 
 def test_a_lone_contributor_does_not_learn_the_other_hidden_sum() -> None:
@@ -94,8 +96,8 @@ def test_everybody_in_one_group_of_a_sensitive_column_is_hidden() -> None:
         {"town": ["A"] * 20 + ["B"] * 40 + ["C"] * 40, "ill": ["yes"] * 20 + ["yes", "no"] * 40},
     )
     found = shoal.check_output(rows, by=["town", "ill"], sensitive=["ill"])
-    assert [cell.labels for cell in found.cells if "full" in cell.why] == [("A", "yes")]
-    full = next(cell for cell in found.cells if "full" in cell.why)
+    assert [cell.labels for cell in found.cells if "full" in cell.failed_rules] == [("A", "yes")]
+    full = next(cell for cell in found.cells if "full" in cell.failed_rules)
     assert full.ranges["count"][0] < 20
     assert shoal.check_output(rows, by=["town", "ill"], sensitive=[]).holds
 
@@ -104,7 +106,9 @@ def test_quantiles_need_persons_on_both_sides() -> None:
     rows = pa.table({"town": ["A"] * 30 + ["B"] * 60, "x": [float(i) for i in range(90)]})
     assert shoal.check_output(rows, by=["town"], value="x", statistics=["median"]).holds
     found = shoal.check_output(rows, by=["town"], value="x", statistics=["p80"])
-    assert [cell.labels[0] for cell in found.cells if "quantile" in cell.why] == ["A"]  # six above in A, twelve in B
+    assert [cell.labels[0] for cell in found.cells if "quantile" in cell.failed_rules] == [
+        "A"
+    ]  # six above in A, twelve in B
     assert not shoal.check_output(rows, by=["town"], value="x", statistics=["p100"]).safe
 
 
@@ -269,7 +273,7 @@ def test_a_count_of_records_that_are_mostly_one_persons_is_hidden() -> None:
     towns = ["A"] * 40 + ["B"] * 212
     who = [f"a{i}" for i in range(40)] + ["often"] * 200 + [f"b{i}" for i in range(12)]
     found = shoal.check_output(pa.table({"town": towns, "who": who}), by=["town"], entity="who")
-    assert next(cell.why for cell in found.cells if cell.labels[0] == "B") == ("dominance", "p %")
+    assert next(cell.failed_rules for cell in found.cells if cell.labels[0] == "B") == ("dominance", "p %")
 
 
 @pytest.mark.parametrize(

@@ -125,18 +125,18 @@ def test_a_column_of_noughts_and_ones_is_counted_not_summed() -> None:
 def test_a_mean_at_the_end_of_the_scale_tells_what_everybody_said(extreme: float) -> None:
     rows = pa.table({"town": ["A"] * 30 + ["B"] * 60, "mark": [extreme] * 30 + [1.0, 2.0, 5.0] * 20})
     found = shoal.check_output(rows, by=["town"], value="mark", statistics=["mean"], dominance=None, p=None)
-    assert [cell.labels[0] for cell in found.cells if "full" in cell.why] == ["A"]
+    assert [cell.labels[0] for cell in found.cells if "full" in cell.failed_rules] == ["A"]
 
 
 def test_neighbouring_quantiles_have_enough_people_between_them(tmp_path: Path) -> None:
     rows, ledger = pa.table({"x": [float(i * i) for i in range(101)]}), tmp_path / "ledger.json"
     assert shoal.check_output(rows, value="x", statistics=["p40", "median"]).holds  # 11 from one to the other
     found = shoal.check_output(rows, value="x", statistics=["p42", "median"])
-    assert found.cells[0].why == ("quantile",)
+    assert found.cells[0].failed_rules == ("quantile",)
     shoal.check_output(rows, value="x", statistics=["median"], ledger=ledger).save(tmp_path / "first.csv")
     assert shoal.check_output(rows, value="x", statistics=["p40"], ledger=ledger).holds
     later = shoal.check_output(rows, value="x", statistics=["p42"], ledger=ledger)
-    assert later.cells[0].why == ("differencing",)
+    assert later.cells[0].failed_rules == ("differencing",)
 
 
 def test_the_mean_of_nobody_is_missing_and_not_zero(tmp_path: Path) -> None:
@@ -162,7 +162,12 @@ def test_what_hidden_cells_are_together_does_not_tell_of_two_persons() -> None:
         }
     )
     found = shoal.check_output(rows, by=["a"], value="capital", statistics=["sum"], min_count=4)
-    assert {cell.labels[0]: bool(cell.why) for cell in found.cells} == {"x": False, "y": False, "z": True, None: False}
+    assert {cell.labels[0]: bool(cell.failed_rules) for cell in found.cells} == {
+        "x": False,
+        "y": False,
+        "z": True,
+        None: False,
+    }
     assert {("z",)} < hidden(found) != {("x",), ("z",)}
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import shoal
 from shoal.engines.grouping import groupable
-from shoal.results.output.asked import AskedTable
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.linked import linked_columns
+from shoal.results.output.request import TableRequest
 
 
 def earners(**more: Any) -> pa.Table:
@@ -82,10 +82,10 @@ def test_regressions_count_as_sums_of_linked_columns(tmp_path: Path) -> None:
 def test_equations_are_found_in_the_data(columns: Any, expected: set[str]) -> None:
     rng = np.random.default_rng(3)
     rows = pa.table(columns(rng.uniform(1000, 9000, 200), rng.uniform(1000, 9000, 200)))
-    earlier = [Earlier(AskedTable.of([], None, [], name, ["sum"]), {}) for name in "ct"]
-    asked = AskedTable.of([], None, [], "w", ["sum"])
+    earlier = [Earlier(TableRequest.checked([], None, [], name, ["sum"]), {}) for name in "ct"]
+    asked = TableRequest.checked([], None, [], "w", ["sum"])
     features = list(
-        dict.fromkeys(feature for each in (asked, *(e.asked for e in earlier)) for feature in each.features)
+        dict.fromkeys(feature for each in (asked, *(e.request for e in earlier)) for feature in each.features)
     )
     found = linked_columns(groupable(rows), asked, earlier, features, None, 2)
     assert set(() if found is None else found.names) == expected
@@ -97,8 +97,11 @@ def test_equations_are_found_in_the_data(columns: Any, expected: set[str]) -> No
 
 def test_a_few_records_are_linked_by_chance() -> None:
     rows = pa.table({"w": [1.0, 2.0], "c": [5.0, 9.0], "t": [6.0, 11.0]})
-    asked, earlier = AskedTable.of([], None, [], "w", ["sum"]), Earlier(AskedTable.of([], None, [], "c", ["sum"]), {})
-    features = [*asked.features, *earlier.asked.features]
+    asked, earlier = (
+        TableRequest.checked([], None, [], "w", ["sum"]),
+        Earlier(TableRequest.checked([], None, [], "c", ["sum"]), {}),
+    )
+    features = [*asked.features, *earlier.request.features]
     assert linked_columns(groupable(rows), asked, [earlier], features, None, 2) is None
 
 

@@ -63,7 +63,7 @@ def test_leverage_is_the_share_of_a_persons_own_value(seed: int, k: int) -> None
     hat = design @ np.linalg.pinv(design)
     limit = float(rng.uniform(0.2, 1))
     fit = fitted(rng.normal(0, 1, n), design, ["x"] * (k + 1), np.arange(n), OutputRules(leverage=limit), 0)
-    assert ("leverage" in fit.why) == (np.diag(hat).max() > limit)
+    assert ("leverage" in fit.failed_rules) == (np.diag(hat).max() > limit)
 
 
 def test_who_has_several_records_has_the_leverage_of_all() -> None:
@@ -71,9 +71,9 @@ def test_who_has_several_records_has_the_leverage_of_all() -> None:
     age = np.array([30.0 + i % 3 for i in range(60)] + [5000.0, 5001.0])
     rows = pa.table({"age": age, "y": np.sin(age * 7) + 10, "who": [str(i) for i in range(60)] + ["x", "x"]})
     alone = shoal.check_regression(rows, value="y", on=["age"], leverage=0.6)
-    assert "leverage" not in alone.models[0].why
+    assert "leverage" not in alone.models[0].failed_rules
     together = shoal.check_regression(rows, value="y", on=["age"], leverage=0.6, entity="who")
-    assert "leverage" in together.models[0].why
+    assert "leverage" in together.models[0].failed_rules
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_who_has_several_records_has_the_leverage_of_all() -> None:
 )
 def test_what_a_model_fails(rows: pa.Table, asked: dict[str, Any], rule: str) -> None:
     found = shoal.check_regression(rows, value="income", **asked)
-    assert rule in found.models[0].why if rule else not found.models[0].why
+    assert rule in found.models[0].failed_rules if rule else not found.models[0].failed_rules
     assert found.safe == (not rule)
     if rule:
         assert found.outcome == "fails"
@@ -122,7 +122,7 @@ def test_a_model_of_categories_only_is_a_table_of_means(tmp_path: Path) -> None:
     found = shoal.check_regression(rows, value="income", on=["sex"], by=["region"], ledger=ledger)
     hidden = {model.labels[0] for model in found.models if model.hidden}
     assert hidden == {"S", "W"}  # with N and S, the total would tell W
-    assert [model.why for model in found.models if model.labels[0] == "S"] == [()]
+    assert [model.failed_rules for model in found.models if model.labels[0] == "S"] == [()]
     found.save(tmp_path / "b.csv")
     table = shoal.check_output(rows, by=["region"], value="income", statistics=["mean"], ledger=ledger)
     assert {cell.labels[0] for cell in table.cells if cell.hidden} >= {"S", "W"}
@@ -155,7 +155,7 @@ def test_a_regressor_of_few_values_in_one_group_only_cannot_be_judged() -> None:
     score = np.where(np.arange(2 * n) < n, rng.normal(0, 1, 2 * n).round(3), np.arange(2 * n) % 2)
     rows = pa.table({"region": ["N"] * n + ["S"] * n, "score": score, "income": rng.normal(100, 20, 2 * n)})
     found = shoal.check_regression(rows, value="income", on=["score"], by=["region"])
-    assert {model.labels[0]: model.why for model in found.models} == {"N": (), "S": ("category",)}
+    assert {model.labels[0]: model.failed_rules for model in found.models} == {"N": (), "S": ("category",)}
 
 
 def test_two_models_of_almost_the_same_people_are_not_both_published(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_two_models_of_almost_the_same_people_are_not_both_published(tmp_path: P
     again = shoal.check_regression(rows, value="income", on=["age", "sex"], ledger=ledger)
     assert again.holds  # of the same people
     fewer = shoal.check_regression(rows, value="income", on=["age"], where=["age <= 70"], ledger=ledger)
-    assert "differencing" in fewer.models[0].why
+    assert "differencing" in fewer.models[0].failed_rules
     assert not fewer.safe
 
 

@@ -169,7 +169,7 @@ def test_a_party_with_its_result_tells_the_others_who_failed_before_it_closes(pa
 
     async def run() -> None:
         links = Links(parties, 1, parties.contexts(1, tmp_path / "party1.key", None), timeout=20)
-        for number in links.others:
+        for number in links.other_numbers:
             links.runtime.parties[number - 1].protocol = Peer(number)
         leaving = asyncio.ensure_future(links.__aexit__(None, None, None))
         await asyncio.sleep(0)

@@ -17,12 +17,12 @@ ROWS = pa.table({"age": ["31", "34", "31"], "cost": [1.5, 2.25, 0.1], "ward": ["
 
 
 def test_sums_are_exact_in_the_last_decimal() -> None:
-    rows = LocalRows.of(ROWS, SharePlan(sum=("age", "cost"), decimals={"cost": 2}))
+    rows = LocalRows.counted(ROWS, SharePlan(sum=("age", "cost"), decimals={"cost": 2}))
     assert (rows.power("age", 1), rows.power("cost", 1), rows.power("cost", 2)) == (96, 385, 150**2 + 225**2 + 10**2)
 
 
 def test_rows_are_chosen_by_value() -> None:
-    rows = LocalRows.of(ROWS, SharePlan(mean=("age",), where={"ward": "A"}))
+    rows = LocalRows.counted(ROWS, SharePlan(mean=("age",), where={"ward": "A"}))
     assert (rows.n_rows, rows.power("age", 1)) == (1, 31)
 
 
@@ -40,13 +40,13 @@ def test_rows_are_chosen_by_value() -> None:
 )
 def test_errors_name_the_column_and_quote_nothing(plan, error, message) -> None:
     with pytest.raises(error, match=message) as caught:
-        require_fine(LocalRows.of(ROWS, plan))
+        require_fine(LocalRows.counted(ROWS, plan))
     assert "34" not in str(caught.value)
     assert "2.25" not in str(caught.value)
 
 
 def test_under_noise_values_move_to_the_bound() -> None:
-    rows = LocalRows.of(ROWS, SharePlan(sum=("age",), bounds={"age": ("0", "32")}, epsilon="1"))
+    rows = LocalRows.counted(ROWS, SharePlan(sum=("age",), bounds={"age": ("0", "32")}, epsilon="1"))
     assert rows.power("age", 1) == 31 + 32 + 31
 
 
@@ -90,7 +90,7 @@ def test_missing_values_are_refused_or_left_out_everywhere(asked: dict[str, Any]
 
 def test_a_table_without_rows_has_sums_of_zero() -> None:
     plan = SharePlan(variance=("age",), regression=(("age", "b"),), bounds={"age": ("0", "9"), "b": ("0", "9")})
-    rows = LocalRows.of(pa.table({"age": pa.array([], pa.int64()), "b": pa.array([], pa.int64())}), plan)
+    rows = LocalRows.counted(pa.table({"age": pa.array([], pa.int64()), "b": pa.array([], pa.int64())}), plan)
     require_fine(rows)
     assert (rows.n_rows, rows.power("age", 2), rows.count("age"), rows.below("age")) == (0, 0, 0, ([], []))
     assert rows.moments(("age", "b")) == [0] * 6

@@ -61,8 +61,8 @@ def test_a_block_that_was_changed_is_refused(tmp_path: Path, blocks: list[str], 
 
 def test_the_key_of_another_party_is_refused(tmp_path: Path, blocks: list[str]) -> None:
     found = load(tmp_path, blocks)
-    found.own(2, tmp_path / "p2.key")
+    found.private_key(2, tmp_path / "p2.key")
     with pytest.raises(DataError, match=r"is not the key of party 1 \(p1\)"):
-        found.own(1, tmp_path / "p2.key")
+        found.private_key(1, tmp_path / "p2.key")
     with pytest.raises(DataError, match="there is no party 4"):
-        found.own(4, tmp_path / "p2.key")
+        found.private_key(4, tmp_path / "p2.key")

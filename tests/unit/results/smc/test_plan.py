@@ -53,9 +53,9 @@ def test_a_variance_does_not_open_the_mean() -> None:
 
 
 def test_ten_rows_are_the_least_unless_there_is_noise_or_the_parties_agree_on_others() -> None:
-    assert SharePlan(count=True).least == 10
-    assert SharePlan(count=True, at_least=1).least == 1
-    assert SharePlan(count=True, epsilon="1").least == 1
+    assert SharePlan(count=True).min_rows_opened == 10
+    assert SharePlan(count=True, at_least=1).min_rows_opened == 1
+    assert SharePlan(count=True, epsilon="1").min_rows_opened == 1
     assert "whether" not in "".join(SharePlan(count=True, epsilon="1").opened)
 
 

@@ -253,7 +253,7 @@ def test_without_a_value_there_is_no_order_statistic(alone: Alone) -> None:
 
 def test_too_few_rows_open_one_bit(alone: Alone) -> None:
     plan = SharePlan(count=True, sum=("x",))
-    assert plan.least == 10
+    assert plan.min_rows_opened == 10
     with pytest.raises(InfeasibleError, match="fewer than 10 rows"):
         computed(alone, plan, [(1,)] * 9)
     assert computed(alone, plan, [(1,)] * 10)[1] == [1, 10, 10]

@@ -379,7 +379,7 @@ def hideable(seed, n=40, q=4, *, weights=None):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 4, (n, q)).astype(np.int32)
     hierarchies = tuple(Hierarchy.from_paths(f"c{j}", [(str(i), "*") for i in range(4)]) for j in range(q))
-    counted, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, apart=True)
+    counted, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, separately=True)
     problem = Problem(counted, (KAnonymity(k=3),), Terms(seed=seed))
     costs = np.tile(weights or np.ones(q), (counted.n_classes, 1))
     return cell_suppression.HideableCells.of(problem, costs)

@@ -20,6 +20,7 @@ from shoal.search.full_domain.optimal import optimal
 from shoal.search.local import boxes as local_boxes
 from shoal.search.local import kernels as local_kernels
 from shoal.search.local.boxes import Space
+from shoal.search.local.node_cover import first_cover
 from shoal.search.local.scratch import Run
 from shoal.search.local.steps import improve
 from shoal.search.losses.cells import loss_of, prices
@@ -50,7 +51,7 @@ def table_of(n: int, seed: int = 0, *, values: int = 0):
     if values:
         of = rng.integers(0, values, n).astype(np.int32)
         sensitive = {Domain("s", tuple(map(str, range(values))), np.bincount(of, minlength=values)): of}
-    return count_records(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
+    return count_records(("a", "b", "c"), codes, sensitive, None, known, separately=True)[0]
 
 
 def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, progress=silent, **terms) -> Problem:
@@ -92,7 +93,7 @@ def test_ranges_cost_what_they_are_written_as():
     for low in range(30):
         for high in range(low, 30):
             (value,) = covering(vocabulary, np.arange(low, high + 1, dtype=np.int32), np.array([0]))
-            assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+            assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.selected([value]).shares[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["loss", "arx-loss"])
@@ -104,7 +105,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
     rng = np.random.default_rng(2)
     codes = np.column_stack([rng.integers(0, len(h.leaves), 300) for h in known]).astype(np.int32)
     codes[:, 2] = np.where(rng.random(300) < 0.6, 0, codes[:, 2])
-    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    table = count_records(("a", "b", "c"), codes, {}, None, known, separately=True)[0]
     problem = Problem(table, (KAnonymity(k=2),), Terms(objective=name, cells=cells, weights=(1, 2, 3)))
     space = Space(problem)
     partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
@@ -131,7 +132,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     numbers = Hierarchy.from_paths("a", [(str(i * i), "*") for i in range(9)], leaf_order="numeric")
     numbers = replace(numbers, share_of="range")
     codes = np.arange(9, dtype=np.int32)[:, None].repeat(2, axis=0)
-    table = count_records(("a",), codes, {}, None, (numbers,), apart=True)[0]
+    table = count_records(("a",), codes, {}, None, (numbers,), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("tight-set",)))
     column = Space(problem).columns[0]
     assert column.pairs is not None
@@ -139,7 +140,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     for low in range(9):
         for high in range(low + 1, 9):
             (value,) = covering(vocabulary, np.array([low, high], np.int32), np.array([0]))
-            assert column.pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+            assert column.pairs[low, high] == pytest.approx(vocabulary.selected([value]).shares[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(("m", "most"), [(1024, 1.0), (50, 1.1)])
@@ -427,6 +428,21 @@ def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatc
     SEARCHES["local"](problem_of(100))
 
 
+def test_a_lattice_too_large_is_not_covered(monkeypatch):
+    problem = problem_of(100, 3, DistinctDiversity(l=3), values=4)
+    monkeypatch.setattr("shoal.search.local.node_cover.MAX_NODES", 5)
+    assert first_cover(problem, Space(problem)) is None
+    assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
+
+
+def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
+    problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
+    monkeypatch.setattr("shoal.search.local.node_cover.MAX_JUDGED", 7)
+    partition = first_cover(problem, Space(problem))
+    assert passing(problem, partition.classes(problem.table)).all()
+    assert partition.n_classes > 1
+
+
 def test_ranges_of_many_values_are_priced_in_runs_of_adjacent_ones(monkeypatch):
     monkeypatch.setattr(local_boxes, "SMALL", 8)
     problem = problem_of(300, cells=("tight-range", "hierarchy", "hierarchy"))
@@ -444,7 +460,7 @@ def test_steps_gain_on_columns_of_many_decimals():
     texts = [f"{i / 100:.2f}" for i in range(800)]
     known = tuple(Intervals.model_validate({"intervals": [1, 4]}).build(name, texts) for name in "abc")
     codes = np.column_stack([rng.permutation(800) for _ in known]).astype(np.int32)
-    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    table = count_records(("a", "b", "c"), codes, {}, None, known, separately=True)[0]
     problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("range",) * 3))
     assert len(known[0].leaves) > local_boxes.SMALL
     start = local.best_start(problem, Space(problem), local.first_answer(problem))

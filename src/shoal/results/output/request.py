@@ -33,47 +33,47 @@ class Feature:
     cuts: tuple[float, ...] = ()
     conditions: tuple[str, ...] = ()
     present: str = ""
-    given: str = ""  # of a column that need not have numbers
+    non_null: str = ""  # of a column that need not have numbers
 
     def expression(self, rows: Groupable) -> Any:
         """Return the feature as a column of an Ibis table."""
-        if self.conditions or self.present or self.given:
+        if self.conditions or self.present or self.non_null:
             holds: Any = rows.number(self.present).notnull() if self.present else ibis.literal(True)
-            if self.given:
-                holds = rows.table[self.given].notnull()
+            if self.non_null:
+                holds = rows.table[self.non_null].notnull()
             for condition in self.conditions:
                 holds = holds & _holds(condition, rows)
             return ibis.ifelse(holds, "1", "0")
         if not self.cuts:
             return rows.table[self.column].cast("string")
         number = rows.number(self.column)
-        found = ibis.cases(
+        banded = ibis.cases(
             (number.isnull(), ibis.null("string")),
             *((number < cut, label) for cut, label in zip(self.cuts, self.labels, strict=False)),
             else_=self.labels[-1],
         )
-        return found
+        return banded
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the bands."""
-        shown = [f"{cut:g}" for cut in self.cuts]
-        between = [f"{low} to < {high}" for low, high in pairwise(shown)]
-        return (f"< {shown[0]}", *between, f">= {shown[-1]}")
+        limits = [f"{cut:g}" for cut in self.cuts]
+        between = [f"{low} to < {high}" for low, high in pairwise(limits)]
+        return (f"< {limits[0]}", *between, f">= {limits[-1]}")
 
     @property
     def source(self) -> str:
         """The one column that it reads."""
-        return self.column or self.present or self.given or _parsed(self.conditions[0])[0]
+        return self.column or self.present or self.non_null or _parsed(self.conditions[0])[0]
 
 
 def _parsed(condition: str) -> tuple[str, str, str]:
-    found = _CONDITION.match(condition)
-    if found is None:
+    parts = _CONDITION.match(condition)
+    if parts is None:
         raise PolicyError(
             "a condition is a column, a sign and a value", "as in 'age >= 18', 'sex = F' or 'town in A,B'"
         )
-    return found["column"].strip("'\" "), found["sign"].strip(), found["value"]
+    return parts["column"].strip("'\" "), parts["sign"].strip(), parts["value"]
 
 
 def _holds(condition: str, rows: Groupable) -> Any:
@@ -91,8 +91,8 @@ def _holds(condition: str, rows: Groupable) -> Any:
         equal = equal.fill_null(False)
         return ~equal if sign == "!=" else equal
     number, limit = rows.number(name), _number(value)
-    found = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
-    return found.fill_null(False)
+    comparison = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
+    return comparison.fill_null(False)
 
 
 def _number(text: str) -> float:
@@ -102,7 +102,7 @@ def _number(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class AskedTable:
+class TableRequest:
     """One table of results: groups, and what is shown of each."""
 
     dimensions: tuple[tuple[str, ...], ...]  # columns to group by, each alone or nested from coarse to fine
@@ -115,7 +115,7 @@ class AskedTable:
     few_valued: tuple[str, ...] = ()  # the others whose few values are judged as categories; the data say which
 
     @classmethod
-    def of(
+    def checked(
         cls,
         by: Sequence[str | Sequence[str]],
         bands: Mapping[str, Sequence[float]] | None,
@@ -124,7 +124,7 @@ class AskedTable:
         statistics: Sequence[str],
         on: Sequence[str] = (),
         categories: Sequence[str] = (),
-    ) -> AskedTable:
+    ) -> TableRequest:
         """Check and freeze what a user asks for."""
         dimensions = tuple(
             tuple(part.strip() for part in item.split(">")) if isinstance(item, str) else tuple(item) for item in by
@@ -159,8 +159,8 @@ class AskedTable:
     @property
     def quantiles(self) -> dict[str, float]:
         """The quantiles asked for, by name."""
-        others = [name for name in self.statistics if name not in (*LINEAR, REGRESSION)]
-        return {name: 0.5 if name == "median" else float(name[1:]) / 100 for name in others}
+        percentiles = [name for name in self.statistics if name not in (*LINEAR, REGRESSION)]
+        return {name: 0.5 if name == "median" else float(name[1:]) / 100 for name in percentiles}
 
     @property
     def sums(self) -> bool:
@@ -168,7 +168,7 @@ class AskedTable:
         return bool({"sum", "mean", REGRESSION} & set(self.statistics))
 
     @property
-    def implied(self) -> tuple[AskedTable, ...]:
+    def implied(self) -> tuple[TableRequest, ...]:
         """The tables of sums that can be worked out from it: of a regression, also those of each category."""
         if not self.on:
             return (self,)
@@ -182,10 +182,10 @@ class AskedTable:
         by_column: dict[str, list[str]] = {}
         for condition in sorted(self.where):
             by_column.setdefault(_parsed(condition)[0], []).append(condition)
-        found = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
+        conditions_by_column = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
         present = [*([] if self.value is None else [self.value]), *self.on]
-        given = [Feature(given=name) if name in self.categories else Feature(present=name) for name in present]
-        return (*found, *given)
+        presence = [Feature(non_null=name) if name in self.categories else Feature(present=name) for name in present]
+        return (*conditions_by_column, *presence)
 
     @property
     def conditional(self) -> list[str]:
@@ -206,7 +206,7 @@ class AskedTable:
         """How many columns of each dimension a kind of cell is grouped by, from all to none."""
         return product(*(range(len(dimension), -1, -1) for dimension in self.dimensions))
 
-    def kept(self, depth: Sequence[int]) -> list[bool]:
+    def kept_columns(self, depth: Sequence[int]) -> list[bool]:
         """Return which of the columns to group by a kind of cell keeps."""
         return [i < n for dimension, n in zip(self.dimensions, depth, strict=True) for i in range(len(dimension))]
 
