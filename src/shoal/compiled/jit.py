@@ -186,7 +186,6 @@ def _pass_plain_types(dispatcher: Any) -> None:
 
 def _share_cache(dispatcher: Any) -> None:
     """Make the cache of a function safe for several processes, and for changes of what is compiled into it."""
-    from numba.core.caching import IndexDataCacheFile
     from numba.core.compiler_lock import global_compiler_lock
 
     cache: Any = dispatcher._cache
@@ -195,7 +194,7 @@ def _share_cache(dispatcher: Any) -> None:
         return
     name = file._index_name.removesuffix(".nbi")
     stamp = hashlib.sha256(repr(_compiled_from(dispatcher.py_func)).encode()).hexdigest()[:16]
-    cache._cache_file = IndexDataCacheFile(file._cache_path, f"{name}.{stamp}", file._source_stamp)
+    cache._cache_file = type(file)(file._cache_path, f"{name}.{stamp}", file._source_stamp)
     compile_or_load = dispatcher.compile
 
     def compile_in_turn(signature: Any) -> Any:
