@@ -370,10 +370,11 @@ def _by_sdcmicro(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Pat
     people[list(quasi)].to_csv(folder / "keys.csv", index=False)
     script = f"""
         suppressMessages(library(sdcMicro))
-        keys <- read.csv("{folder}/keys.csv", colClasses = "factor", check.names = FALSE)
+        keys <- read.csv("{folder}/keys.csv", colClasses = "factor")
         done <- localSuppression(keys, keyVars = seq_along(keys), k = {k})
         out <- sapply(done$xAnon, as.character)
         out[is.na(out)] <- "*"
+        colnames(out) <- strsplit("{"|".join(quasi)}", "|", fixed = TRUE)[[1]]
         write.csv(out, "{folder}/release.csv", row.names = FALSE, quote = TRUE)
     """
     subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)

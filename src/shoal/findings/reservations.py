@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
-from shoal.judge import as_seen
+from shoal.judge import as_attackers_see
 from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.finding import Finding
 from shoal.tables.frequency import FrequencyTable
@@ -23,9 +23,9 @@ def closeness_before_suppression(evidence: Evidence) -> Iterator[Finding]:
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if not any(h.domain is not None and h.domain.whole.sum() > table.n_records for h in table.sensitive.values()):
         return  # nothing was dropped: both are the same
-    alone = as_seen(_compared_with_itself(table), policy)
+    alone = as_attackers_see(_compared_with_itself(table), policy)
     for model in models:
-        if model.passes(evidence.as_seen).all() and not model.passes(alone).all():
+        if model.passes(evidence.as_attackers_see).all() and not model.passes(alone).all():
             scores = model.scores(alone)
             worst = float(scores.min() if model.lowest_is_worst else scores.max())
             yield finding(
@@ -69,7 +69,7 @@ def nulls_alone(evidence: Evidence) -> Iterator[Finding]:
     rest = table.selected(np.flatnonzero(~empty))
     among_themselves = neighbourhoods(rest, table.nulls)
     for model in policy.models:
-        if not isinstance(model, ReleaseModel) and model.passes(evidence.as_seen).all():
+        if not isinstance(model, ReleaseModel) and model.passes(evidence.as_attackers_see).all():
             alone = int(rest.counts[~model.passes(among_themselves)].sum())
             if alone:
                 blank = format_count(int(table.counts[empty].sum()), "record")

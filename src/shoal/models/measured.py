@@ -59,7 +59,8 @@ class MeasuredLimit(BaseModel):
             return Verdict(self.summary, "fails", self.figure, success.value, 0, 0)
         missing = missing or attacks.untold(self.question, self.max)
         if not missing and not success.high <= self.max + TOLERANCE:
-            missing = "what the attacks could not determine is decisive" if attacks.risks else "no attack was run"
+            span = f"the attack reaches between {success.low:.3g} and {success.high:.3g}, which includes the limit"
+            missing = "no attack was run" if math.isnan(success.value) else span
         return Verdict(self.summary, "unknown" if missing else "holds", self.figure, success.value, 0, 0, missing)
 
     @property

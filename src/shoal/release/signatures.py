@@ -75,8 +75,8 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     key = Ed25519PrivateKey.generate()
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
-    shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    keys = [atomic_files.Content(public, shown), atomic_files.Content(private, secret, private=True)]
+    public_bytes = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+    keys = [atomic_files.Content(public, public_bytes), atomic_files.Content(private, secret, private=True)]
     atomic_files.write_files(keys, force=force)
     return private, public
 
@@ -115,11 +115,11 @@ def sign(
     ...     shoal.verify_certificate(signed, release.table, key=public).holds
     True
     """
-    own = read_private(key, password=password) if isinstance(key, str | Path) else key
+    private_key = read_private(key, password=password) if isinstance(key, str | Path) else key
     signature = {
         "algorithm": ALGORITHM,
-        "key": key_fingerprint(own.public_key()),
-        "value": own.sign(canonical(certificate)).hex(),
+        "key": key_fingerprint(private_key.public_key()),
+        "value": private_key.sign(canonical(certificate)).hex(),
     }
     return {name: value for name, value in certificate.items() if name != "signature"} | {"signature": signature}
 
