@@ -229,6 +229,7 @@ def test_debug_behind_two_dashes_is_a_file(monkeypatch: pytest.MonkeyPatch, plac
         OSError(errno.ENOMEM, SECRET),
         ImportError("x.so: failed to map segment from shared object: Cannot allocate memory"),
         RuntimeError("can't start new thread"),
+        SystemError("error return without exception set"),
     ],
 )
 def test_memory_that_does_not_suffice_is_told(
