@@ -1,4 +1,4 @@
-"""Interpretation of released texts by an intruder, whatever program wrote the release.
+"""Which released texts of a column cover which known values, for a release of any program.
 
 The texts are read by ``hierarchies.reader``. Known values that are covered by the same texts are one kind.
 """

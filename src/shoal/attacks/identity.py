@@ -17,7 +17,7 @@ from shoal.attacks.scoring import Scored, risk
 def identity(view: CandidateView, outside: CandidateView | None = None) -> Risk:
     """Measure how often the picked record is the person's own.
 
-    Where nobody knows whose is whose, a person whom any record fits is taken to be behind one of them: an upper
+    If the owners of records are unknown, a person who matches any record is taken to own one of them: an upper
     bound, since some may have been left out of the release.
     """
     owners_known = ", ".join(column.name for column in view.columns)

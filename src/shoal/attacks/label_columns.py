@@ -147,7 +147,7 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
     cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
     if algorithm in STARS:
         level = _level_below_stars(hierarchy, texts)
-        # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
+        # local_suppression may generalize a column to its top; its stars then depend on no class.
         fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
         return no_rule if fixed else star_rule(hierarchy, level or 0)
     if algorithm in STARS_ON_CUTS:

@@ -297,7 +297,7 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> t
     return kinds[firsts], sum_by_class(counts, class_of, len(firsts))
 
 
-# ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
+# ── Consistent pairs ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> csr_array:
