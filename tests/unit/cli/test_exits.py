@@ -187,7 +187,8 @@ def test_a_bug_is_no_verdict_and_quotes_nothing(
 ) -> None:
     code, told = crash(monkeypatch, place, error)
     assert code == 70
-    assert re.fullmatch(rf"InternalError: {type(error).__name__} at shoal\.verify\.check:\d+, a bug in shoal .*\n", told)
+    place = r"at shoal\.verify\.check:\d+"
+    assert re.fullmatch(rf"InternalError: {type(error).__name__} {place}, a bug in shoal .*\n", told)
     assert SECRET not in told
 
 
