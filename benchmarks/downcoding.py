@@ -361,7 +361,9 @@ def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path)
         lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
         levels = range(len(lines[people[name].iloc[0]]))
         hierarchies[name] = {at: np.array([lines[value][at] for value in people[name]]) for at in levels}
-    release = k_anonymity(people[list(quasi)].astype(object), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
+    with pd.option_context("future.infer_string", False):  # anjana takes lists and NumPy arrays only
+        plain = people[list(quasi)].astype(object)
+        release = k_anonymity(plain, [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
     release.to_csv(folder / "release.csv", index=False)
 
 
