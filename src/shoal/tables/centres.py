@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.hierarchies.hierarchy import Hierarchy, Label
 from shoal.notation.numbers import EXACT, parse_number
 from shoal.tables.values import Ids, Leaves, Values, Vocabulary, covering
