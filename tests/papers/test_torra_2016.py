@@ -68,12 +68,20 @@ def test_a_change_by_an_ordinary_patient_is_not_detected_and_one_by_the_rich_is(
 
 def test_a_tree_can_be_both_recurrent_and_accurate():
     ages = [21, 25, 28, 33, 36, 52, 55, 58, 61]
-    ill = ["no"] * 5 + ["yes"] * 4
-    people = pa.table({"age": ages, "ill": ill})
-    (found,) = shoal.integral_privacy(people, "tree", "ill", on=["age"], step=10, depth=1, k=50, max_share=1.0)
-    assert found.exhaustive
-    assert found.published == "age < 40 ? no : yes"
+
+    def grown(ill: list[str]) -> shoal.IntegralResult:
+        people = pa.table({"age": ages, "ill": ill})
+        return shoal.integral_privacy(people, "tree", "ill", on=["age"], step=10, depth=1, k=50, max_share=1.0)[0]
+
+    pure = grown(["no"] * 5 + ["yes"] * 4)
+    assert pure.exhaustive
     # A subset grows it if the oldest of the young is above 30, and some old patient is there to tell apart.
     young = sum(any(ages[i] > 30 for i in own) for n in range(1, 6) for own in combinations(range(5), n))
-    assert found.recurrences[0].generators == young * (2**4 - 1)
-    assert found.loss == {"error": 0.0, "accuracy": 1.0, "accuracy_true": 1.0}
+    most_frequent = pure.recurrences[0]
+    assert (most_frequent.value, most_frequent.generators) == ("age < 40 ? no : yes", young * (2**4 - 1))
+    # Its leaves tell everybody's value, so it recurs and is not published; with an exception in each leaf, it is.
+    assert most_frequent.reason == "everybody in 2 of 2 leaves has what the leaf says"
+    assert pure.published is None
+    mixed = grown(["yes"] + ["no"] * 4 + ["yes"] * 3 + ["no"])
+    assert mixed.published == "age < 40 ? no : yes"
+    assert mixed.loss == {"error": 0.0, "accuracy": 7 / 9, "accuracy_true": 7 / 9}
