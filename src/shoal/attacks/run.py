@@ -21,10 +21,11 @@ from shoal.attacks.inference import inference
 from shoal.attacks.labels import LabelAttacks, LabelTarget, label_attacks
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
 from shoal.attacks.read_cache import shared_reads
-from shoal.attacks.risk import Attacks, Question, Risk
+from shoal.attacks.risk import TOLERANCES, Attacks, Question, Risk
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
+from shoal.attacks.tolerances import tolerances
 from shoal.attacks.unsorted_matching import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Engine, Groups, Query, Released, Rows
@@ -169,11 +170,11 @@ class _Target:
     sensitive: tuple[str, ...]
     persons: RowNumbers | None
     sources: RowNumbers | None  # the row of the original that each record was made of, where shoal made it
-    ordered: bool  # whether both tables stand in an order of their own; what an engine has grouped does not
+    ordered: bool  # whether both tables have a row order; rows that an engine grouped have none
 
     @property
     def people(self) -> pa.Table:
-        """Who is attacked: the people of the original, or those whom the rows show as they are."""
+        """The targets: the people of the original, or without one those of the table itself."""
         return self.release if self.original is None else self.original.table
 
 
@@ -368,6 +369,7 @@ class _Session:
             undecided={**labels.undecided, **untried},
             owners_known=view.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
+            tolerances=TOLERANCES if target.policy is None else tolerances(target.policy),
         )
 
     def _plain(self, people: pa.Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -505,7 +507,7 @@ class _Session:
             )
             return None
         everybody = target.original.table
-        # Without a policy every other column that both have tells who is who. Where there is none, it is only known
+        # Without a policy, every other common column identifies people. If there is none, it is only known
         # that people with values that nobody in the original has are not there.
         names = everybody.column_names if target.policy is None else target.policy.identifiers
         roles = {*target.quasi, *target.sensitive}
@@ -550,7 +552,7 @@ class _Session:
             risks.append(similarity(secret, means, outside))
 
     def _labels(self, control: Data | None) -> LabelAttacks:
-        """Attack the labels of all records, whatever an intruder knows of people."""
+        """Attack the labels of all records; what the intruder knows of people plays no part."""
         target = self.target
         quasi = tuple(name for name in target.quasi if name in self.on)
         outside = None

@@ -43,17 +43,19 @@ def explore(
         from shoal.cli.terminal.alternatives import show_exploration
         from shoal.policy import Policy
 
-    asked = Policy.load(policy)
-    check_plot_target(plot, force, [Path(data), policy, *asked.files])
+    loaded_policy = Policy.load(policy)
+    check_plot_target(plot, force, [Path(data), policy, *loaded_policy.files])
     rows = reading.opened(data)
     swept = parameters(sweep) if sweep else None
     with printing.progress() as progress:
-        found = run(rows, asked, swept=swept, sensitivity=sensitivity, tolerable=tolerable, progress=progress)
+        exploration = run(
+            rows, loaded_policy, swept=swept, sensitivity=sensitivity, tolerable=tolerable, progress=progress
+        )
     if plot is not None:
-        found.chart().save(plot, force=force)
+        exploration.chart().save(plot, force=force)
         exits.written.append(str(plot))
-    printing.show(found.as_dict, lambda: show_exploration(found))
-    _exit_unless_found(point.state for point in found.frontier)
+    printing.show(exploration.as_dict, lambda: show_exploration(exploration))
+    _exit_unless_found(point.state for point in exploration.frontier)
 
 
 @with_options
@@ -86,17 +88,17 @@ def compare(
         from shoal.cli.terminal.alternatives import show_comparison
         from shoal.policy import Policy
 
-    asked = Policy.load(policy)
-    check_plot_target(plot, force, [Path(data), policy, *asked.files])
+    loaded_policy = Policy.load(policy)
+    check_plot_target(plot, force, [Path(data), policy, *loaded_policy.files])
     names = [name.strip() for name in algorithms.split(",")] if algorithms else []
     rows = reading.opened(data)
     with printing.progress() as progress:
-        found = run(rows, asked, algorithms=names, utility=utility, progress=progress)
+        comparison = run(rows, loaded_policy, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
-        found.chart().save(plot, force=force)
+        comparison.chart().save(plot, force=force)
         exits.written.append(str(plot))
-    printing.show(found.as_dict, lambda: show_comparison(found, verbose=verbose))
-    _exit_unless_found(entry.outcome for entry in found)
+    printing.show(comparison.as_dict, lambda: show_comparison(comparison, verbose=verbose))
+    _exit_unless_found(entry.outcome for entry in comparison)
 
 
 def solve_frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Printing) -> None:
@@ -107,13 +109,13 @@ def solve_frontier(rows: "Engine", policy: "Policy", swept: list[str], printing:
         from shoal.cli.terminal.alternatives import show_frontier
 
     with printing.progress() as progress:
-        found = run(rows, policy, **parameters(swept), progress=progress)
-    printing.show(found.as_dict, lambda: show_frontier(found))
-    _exit_unless_found(point.state for point in found)
+        points = run(rows, policy, **parameters(swept), progress=progress)
+    printing.show(points.as_dict, lambda: show_frontier(points))
+    _exit_unless_found(point.state for point in points)
 
 
 def _exit_unless_found(states: Iterable[str]) -> None:
     """Exit with 1 if no release was found, with 2 if it cannot be determined whether the one found holds."""
-    seen = set(states)
-    if "found" not in seen:
-        raise typer.Exit(2 if "cannot be told" in seen else 1)
+    distinct_states = set(states)
+    if "found" not in distinct_states:
+        raise typer.Exit(2 if "cannot be told" in distinct_states else 1)

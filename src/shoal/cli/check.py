@@ -65,12 +65,12 @@ def check(
 
         if report is not None:
             import shoal.report.failing  # noqa: F401  (here, as an import must not be interrupted)
-    asked = Policy.load(policy)
-    check_text_target(report, force, [Path(data), policy, *asked.files])
+    loaded_policy = Policy.load(policy)
+    check_text_target(report, force, [Path(data), policy, *loaded_policy.files])
     rows = reading.opened(data)
     truth = None if original is None else reading.opened_beside(original, rows)
-    others = [reading.opened_beside(other, rows) for other in previous or ()]
-    verdicts = run(rows, asked, original=truth, previous=others, report=report, force=force)
+    earlier_releases = [reading.opened_beside(other, rows) for other in previous or ()]
+    verdicts = run(rows, loaded_policy, original=truth, previous=earlier_releases, report=report, force=force)
     exits.written += [] if report is None else [str(report)]
     printing.show(verdicts.as_dict, lambda: show_check(verdicts))
     if strict and verdicts.holds and verdicts.publication == "do not publish":
@@ -126,7 +126,7 @@ def attack(
         from shoal.engines.opening import engine_of
         from shoal.policy import Policy
 
-    asked = Policy.load(policy)
+    loaded_policy = Policy.load(policy)
     with printing.progress() as progress:
         engine = engine_of(release, separator=separator, encoding=encoding, header=header)
         progress("attacking", 0)
@@ -136,19 +136,19 @@ def attack(
             previous=knowledge.previous,
             excludes=knowledge.excludes,
         )
-        found = run(
+        attacks = run(
             engine,
             original=original,
-            policy=asked,
+            policy=loaded_policy,
             intruder=intruder,
             control=knowledge.control,
             id=knowledge.id,
             sample=knowledge.sample or None,
         )
-    limits = [limit.judge(found, "" if original else "needs the original") for limit in asked.limits]
+    limits = [limit.judge(attacks, "" if original else "needs the original") for limit in loaded_policy.limits]
     exceeded = [verdict.asked for verdict in limits if verdict.outcome == "fails"]
-    told = {"exceeded": exceeded, "limits": [verdict.as_dict() for verdict in limits]}
-    printing.show(lambda: found.as_dict() | told, lambda: show_attacks(found, limits))
+    judged = {"exceeded": exceeded, "limits": [verdict.as_dict() for verdict in limits]}
+    printing.show(lambda: attacks.as_dict() | judged, lambda: show_attacks(attacks, limits))
     if any(not verdict.holds for verdict in limits):
         raise typer.Exit(1 if exceeded else 2)
 
@@ -201,6 +201,6 @@ def verify(
     require_certificate(certificate)  # a user who has swapped the two is told so, instead of errors about the rows
     rows = reading.opened(release)
     truth = None if original is None else reading.opened_beside(original, rows)
-    found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key, policy=policy)
-    printing.show(found.as_dict, lambda: show_verification(found))
-    raise typer.Exit(exits.OUTCOMES[found.outcome])
+    verification = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key, policy=policy)
+    printing.show(verification.as_dict, lambda: show_verification(verification))
+    raise typer.Exit(exits.OUTCOMES[verification.outcome])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,15 +12,29 @@ from rich.text import Text
 
 from shoal.text.figures import visible
 
+if TYPE_CHECKING:
+    from shoal.report.rows import Grid
+
 GAP = 2
 NARROWEST = 16  # characters of a text that wraps
 console = Console(highlight=False)
-STYLES = {"FAILS": "bold red"}  # nothing is green beside a finding; the headline is, where all is well
+# Nothing is green beside a finding; the headline is, where all is well.
+STYLES = {"FAILS": "bold red", "CANNOT BE DETERMINED": "bold yellow"}
 
 
 def text(words: str, style: str = "") -> Text:
     """Return a plain text: brackets in a name are not markup, and control characters do not reach the terminal."""
     return Text(visible(words), style=style)
+
+
+def show_grid(grid: Grid, *, narrow: bool = False) -> None:
+    """Print the rows of a result; what is bad news stands in capitals. ``narrow`` breaks the heads between words."""
+    head = (name.replace(" ", "\n") if narrow else name for name in grid.head)
+    table = Columns(*head, texts=grid.texts)
+    for row in grid.rows:
+        *cells, last = row.cells
+        table.add(*cells, last.upper() if row.fails else last)
+    table.show(console)
 
 
 class Columns:
@@ -45,13 +60,13 @@ class Columns:
         """Split the columns into parts that fit the width; the first column is in every part."""
         part: list[int] = [0]
         for j in range(1, len(self.head)):
-            if len(part) > 1 and sum(self._least(i) + GAP for i in [*part, j]) - GAP > width:
+            if len(part) > 1 and sum(self._min_width(i) + GAP for i in [*part, j]) - GAP > width:
                 yield part
                 part = [0]
             part.append(j)
         yield part
 
-    def _least(self, j: int) -> int:
+    def _min_width(self, j: int) -> int:
         cells = (self.head[j], *(row[j] for row in self.rows))
         longest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
         return min(longest, NARROWEST) if j in self.texts else longest

@@ -46,18 +46,20 @@ class _Commands(TyperGroup):
         """Show each command with its whole first sentence, on as many lines as necessary."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, (found.help or "").partition("\n")[0]) for name, found in commands if found])
+            formatter.write_dl(
+                [(name, (command.help or "").partition("\n")[0]) for name, command in commands if command]
+            )
 
     def invoke(self, ctx: Any) -> Any:
         exits.written.clear()
         try:
             try:
-                signals.held.clear()
+                signals.postponing.clear()
                 if signals.received:
                     raise signals.interrupted()
                 return super().invoke(ctx)
             finally:
-                signals.held.append(None)  # everything is done: a signal that comes now is too late
+                signals.postponing.append(None)  # everything is done: a signal that comes now is too late
         except _OF_THE_PARSER:
             raise
         except BaseException as error:  # a panic in a Rust library is not an Exception
@@ -74,8 +76,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(__version__)
         raise typer.Exit
 
@@ -124,9 +126,9 @@ _registered = app.registered_commands
 
 def build_only(name: str) -> None:
     """Build no other command than the one that is named: building them all takes longer than any needs to start."""
-    named = [each for each in _registered if each.callback and each.callback.__name__ == name]
-    if named:
-        _registered[:] = named
+    matching = [command for command in _registered if command.callback and command.callback.__name__ == name]
+    if matching:
+        _registered[:] = matching
 
 
 def run_command() -> None:

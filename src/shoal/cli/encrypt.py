@@ -51,21 +51,21 @@ def keypair(
 
     secret, public = make_key_pair(name, scheme=scheme, degree=degree, password=password_in(password_file), force=force)
     exits.written += [str(secret), str(public)]
-    made = EncryptionKey.load(public)
-    told = {
+    encryption_key = EncryptionKey.load(public)
+    printed = {
         "secret": str(secret),
         "public": str(public),
-        "key": made.identity,
-        "parameters": made.parameters.as_dict(),
+        "key": encryption_key.identity,
+        "parameters": encryption_key.parameters.as_dict(),
     }
 
     def show() -> None:
         protected = "" if password_file is None else ", encrypted with the password"
         print(f"{secret}: decrypts; stays on this computer{protected}")
         print(f"{public}: encrypts and computes; give it to those who do")
-        print(f"key {made.identity}: compare it by telephone, as whoever replaces the public key can decrypt")
+        print(f"key {encryption_key.identity}: compare it by telephone, as whoever replaces the public key can decrypt")
 
-    printing.show(lambda: told, show)
+    printing.show(lambda: printed, show)
 
 
 @with_options
@@ -95,7 +95,7 @@ def encrypt(
     with loading():
         from shoal.results.he.encrypt import encrypt as run
 
-    made = run(
+    encrypted = run(
         reading.opened(data),
         key,
         bounds={name: range_in(name, text) for name, text in pairs_in(bounds)},
@@ -103,21 +103,22 @@ def encrypt(
         indicators=pairs_in(indicator),
         skip_missing=skip_missing,
     )
-    exits.written.append(str(made.save(output, force=force)))
-    told = {
+    exits.written.append(str(encrypted.save(output, force=force)))
+    printed = {
         "written": str(output),
-        "key": made.key,
-        "rows": made.n_rows,
-        "columns": [column.as_dict() for column in made.columns.values()],
+        "key": encrypted.key,
+        "rows": encrypted.n_rows,
+        "columns": [column.as_dict() for column in encrypted.columns.values()],
         "bytes": output.stat().st_size,
     }
 
     def show() -> None:
-        print(f"{output}: {made.n_rows} rows of {', '.join(made.columns)}, encrypted, {told['bytes']:,} bytes")
+        columns = ", ".join(encrypted.columns)
+        print(f"{output}: {encrypted.n_rows} rows of {columns}, encrypted, {printed['bytes']:,} bytes")
         print("Readable in it: names, bounds and decimals of columns, and the number of rows.")
-        print(f"Only the owner of the key {made.key} can decrypt it; compare this with what the owner tells.")
+        print(f"Only the owner of the key {encrypted.key} can decrypt it; compare this with what the owner tells.")
 
-    printing.show(lambda: told, show)
+    printing.show(lambda: printed, show)
 
 
 @with_options
@@ -155,29 +156,29 @@ def compute(
         from shoal.results.he.computation import LinearScore
         from shoal.results.he.compute import compute as run
 
-    made = run(
+    computed = run(
         tables,
         key,
         sum=sum or (),
         mean=mean or (),
         score={name: LinearScore.parsed(text) for name, text in pairs_in(score)},
-        regression=[(target, *names_in(others)) for target, others in pairs_in(regression)],
+        regression=[(target, *names_in(explaining)) for target, explaining in pairs_in(regression)],
         mask=mask,
     )
-    exits.written.append(str(made.save(output, force=force)))
-    opened = made.computation.opened
-    told = {
+    exits.written.append(str(computed.save(output, force=force)))
+    opened = computed.computation.opened
+    printed = {
         "written": str(output),
-        "key": made.key,
+        "key": computed.key,
         "opened": list(opened),
-        "masked": made.masked,
+        "masked": computed.masked,
         "bytes": output.stat().st_size,
     }
 
     def show() -> None:
         print(f"{output}: for the owner of the secret key, who will learn {', '.join(opened)}")
 
-    printing.show(lambda: told, show)
+    printing.show(lambda: printed, show)
 
 
 @with_options
@@ -204,25 +205,25 @@ def decrypt(
         raise PolicyError("the result has scores of every row", "name a file for them", option="-o scores.csv")
     if output is not None and not opened.computation.scores:
         raise PolicyError("the result has no scores to write", "leave the file out: figures are printed", option="-o")
-    found = run(opened, key, password=password_in(password_file))
-    if output is not None and found.scores is not None:
-        write_bytes(output, found.scores_as_csv(), force=force, private=True)
+    results = run(opened, key, password=password_in(password_file))
+    if output is not None and results.scores is not None:
+        write_bytes(output, results.scores_as_csv(), force=force, private=True)
         exits.written.append(str(output))
 
     def show() -> None:
-        for label, value in found.figures.items():
+        for label, value in results.figures.items():
             inner = value.items() if isinstance(value, dict) else [("", value)]
-            errors = found.errors[label] if isinstance(value, dict) else {"": found.errors[label]}
+            errors = results.errors[label] if isinstance(value, dict) else {"": results.errors[label]}
             for term, figure in inner:
                 doubt = f", error at most {errors[term]:.2g}" if errors[term] else ""
                 print(f"{label}{': ' if term else ''}{term}: {figure} (unverified{doubt})")
-        if output is not None and found.scores is not None:
-            names = ", ".join(found.scores.column_names)
-            print(f"{output}: {names} of {found.n_rows} rows, unverified; only you may read it")
-        for note in found.notes:
+        if output is not None and results.scores is not None:
+            names = ", ".join(results.scores.column_names)
+            print(f"{output}: {names} of {results.n_rows} rows, unverified; only you may read it")
+        for note in results.notes:
             print(note)
 
-    told = found.as_dict()
+    printed = results.as_dict()
     if output is not None:
-        told.pop("scores", None)
-    printing.show(lambda: told, show)
+        printed.pop("scores", None)
+    printing.show(lambda: printed, show)

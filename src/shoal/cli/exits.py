@@ -34,7 +34,12 @@ written: list[str] = []  # finished files, whatever happens next
 _SHORT_OF = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG}
 
 
-_OUT_OF_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start new thread")
+_OUT_OF_MEMORY = (
+    "Cannot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "error return without exception set",  # Python's own, where it had no memory left for the exception
+)
 
 
 # ── failures ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,11 +48,11 @@ _OUT_OF_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't star
 def failed(error: BaseException) -> int:
     """Report an exception on standard error, and the files written before it; return the exit code."""
     if debug or os.environ.get("SHOAL_DEBUG", "0") not in ("", "0"):
-        _tell("".join(traceback.format_exception(error)).rstrip())
-    code, message = _told(error)
-    _tell(message)
+        _print_message("".join(traceback.format_exception(error)).rstrip())
+    code, message = _code_and_message(error)
+    _print_message(message)
     if written:
-        _tell(f"Written before that: {', '.join(written)}")
+        _print_message(f"Written before that: {', '.join(written)}")
     return code
 
 
@@ -56,7 +61,7 @@ def last_resort(_: object, error: BaseException, __: object) -> None:
     failed(error)
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _code_and_message(error: BaseException) -> tuple[int, str]:
     kind = type(error).__name__
     # An interrupted query or compiler may raise an error of its own.
     if signals.received or isinstance(error, KeyboardInterrupt):
@@ -70,19 +75,19 @@ def _told(error: BaseException) -> tuple[int, str]:
         )
         return BAD_INPUT, f"{message}\nHint: {hint}"
     if isinstance(error, OSError) and error.errno in _SHORT_OF:
-        return BAD_INPUT, f"{kind}: {os.strerror(error.errno)} (at {place(error)})"
-    bug = f"InternalError: {kind} at {place(error)}, a bug in shoal {__version__}; this is not a verdict"
+        return BAD_INPUT, f"{kind}: {os.strerror(error.errno)} (at {code_location(error)})"
+    bug = f"InternalError: {kind} at {code_location(error)}, a bug in shoal {__version__}; this is not a verdict"
     return BUG, f"{bug}; --debug prints the traceback, which may quote the data"
 
 
 def _is_memory(error: BaseException) -> bool:
     """Return whether memory ran out; DuckDB and the loader of shared libraries have their own errors for that."""
     return any(
-        isinstance(each, MemoryError)
-        or type(each).__name__ == "OutOfMemoryException"
-        or (isinstance(each, OSError) and each.errno == errno.ENOMEM)
-        or any(told in str(each) for told in _OUT_OF_MEMORY)
-        for each in _chain(error)
+        isinstance(linked, MemoryError)
+        or type(linked).__name__ == "OutOfMemoryException"
+        or (isinstance(linked, OSError) and linked.errno == errno.ENOMEM)
+        or any(phrase in str(linked) for phrase in _OUT_OF_MEMORY)
+        for linked in _chain(error)
     )
 
 
@@ -92,7 +97,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def place(error: BaseException) -> str:
+def code_location(error: BaseException) -> str:
     """Return the innermost line of shoal that an exception passed through."""
     innermost = "shoal"
     step = error.__traceback__
@@ -104,7 +109,7 @@ def place(error: BaseException) -> str:
     return innermost
 
 
-def _tell(message: str) -> None:
+def _print_message(message: str) -> None:
     if sys.stderr is not None:  # print would use standard output
         print(message, file=sys.stderr)
 
@@ -193,7 +198,7 @@ def final_exit_code(code: Any, output: Output | None) -> int:
         return left
     if output.failure.errno == errno.EPIPE:
         return PIPE_CLOSED
-    _tell(f"OutputError: the results could not be printed ({os.strerror(output.failure.errno or errno.EIO)})")
+    _print_message(f"OutputError: the results could not be printed ({os.strerror(output.failure.errno or errno.EIO)})")
     if written:
-        _tell(f"Written before that: {', '.join(written)}")
+        _print_message(f"Written before that: {', '.join(written)}")
     return NOT_PRINTED

@@ -55,7 +55,7 @@ def integral(
         from shoal.results.integral.recurrence import integral_privacy
 
     rows = reading.opened(data)
-    found = integral_privacy(
+    results = integral_privacy(
         rows,
         statistic,
         column,
@@ -71,5 +71,5 @@ def integral(
         seed=seed,
         after=None if after is None else reading.opened_beside(after, rows),
     )
-    printing.show(lambda: [each.as_dict() for each in found], lambda: show_integral(found))
-    raise typer.Exit(exits.OUTCOMES["holds" if all(each.holds for each in found) else "fails"])
+    printing.show(lambda: [result.as_dict() for result in results], lambda: show_integral(results))
+    raise typer.Exit(exits.OUTCOMES["holds" if all(result.holds for result in results) else "fails"])

@@ -134,7 +134,7 @@ class Printing:
     def progress(self) -> "Iterator[Progress]":
         """Show the current step on a line of stderr; nothing if stderr is not a terminal."""
         if self.quiet or not sys.stderr.isatty():
-            yield heeding(lambda what, share: None)
+            yield heeding(lambda step, share: None)
             return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -145,7 +145,7 @@ class Printing:
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("reading", total=1.0)
             with announcing(lambda: bar.update(task, description="compiling, on the first run only")):
-                yield heeding(lambda what, share: bar.update(task, description=what, completed=share))
+                yield heeding(lambda step, share: bar.update(task, description=step, completed=share))
 
 
 def _print_json(value: Any) -> None:
@@ -168,10 +168,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**arguments: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            arguments[name] = group(**{field.name: arguments.pop(field.name) for field in fields(group)})
+        command(**arguments)
 
     vars(run)["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -186,10 +186,10 @@ def names_in(text: str | None) -> list[str]:
 def numbers_in(text: str | None) -> list[float]:
     """Split a comma-separated list of numbers."""
     try:
-        found = [float(part) for part in (text or "").split(",") if part.strip()]
+        numbers = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
         raise PolicyError("steps and boundaries must be numbers separated by commas, such as 5,10,20") from None
-    return [int(n) if n == int(n) else n for n in found]
+    return [int(n) if n == int(n) else n for n in numbers]
 
 
 def pairs_in(texts: Several) -> list[tuple[str, str]]:

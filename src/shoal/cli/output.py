@@ -53,7 +53,7 @@ class Tabulation:
         typer.Option(help="Columns to group by where everybody in one group is a disclosure; by default all."),
     ] = None
 
-    def asked(self) -> dict[str, Any]:
+    def shared_arguments(self) -> dict[str, Any]:
         """Return what tables and regressions have in common."""
         return {
             "by": names_in(self.by),
@@ -63,12 +63,12 @@ class Tabulation:
             "entity": self.entity,
         }
 
-    def asked_of_cells(self) -> dict[str, Any]:
+    def cell_arguments(self) -> dict[str, Any]:
         """Return what only tables have."""
         sensitive = None if self.sensitive is None else names_in(self.sensitive)
         return {"statistics": names_in(self.statistics), "sensitive": sensitive}
 
-    def asked_of_models(self) -> dict[str, Any]:
+    def model_arguments(self) -> dict[str, Any]:
         """Return what only regressions have."""
         if self.value is None:
             raise PolicyError("a regression needs a value column", "pass it", option="--value")
@@ -98,7 +98,7 @@ class SafetyRules:
         float, typer.Option(help="Seconds after which nothing more is tried to hide fewer cells.")
     ] = 60.0
 
-    def asked(self) -> dict[str, Any]:
+    def shared_arguments(self) -> dict[str, Any]:
         """Return the rules that tables and regressions have in common."""
         return {
             "min_count": self.min_count,
@@ -107,11 +107,11 @@ class SafetyRules:
             "protection": self.protection,
         }
 
-    def asked_of_cells(self) -> dict[str, Any]:
+    def cell_arguments(self) -> dict[str, Any]:
         """Return the rules that only tables have."""
         return {"zeros": self.zeros, "time_limit": self.time_limit}
 
-    def asked_of_models(self) -> dict[str, Any]:
+    def model_arguments(self) -> dict[str, Any]:
         """Return the rules that only regressions have."""
         return {"degrees": self.degrees, "leverage": self.leverage}
 
@@ -151,23 +151,23 @@ def output(
         refuse_to_overwrite(data, out)
         check_target(out, force)
     rows = reading.opened(data)
-    asked = {**tabulation.asked(), **rules.asked(), "ledger": ledger}
-    found: OutputCheck | RegressionCheck
+    shared = {**tabulation.shared_arguments(), **rules.shared_arguments(), "ledger": ledger}
+    checked: OutputCheck | RegressionCheck
     with printing.progress() as progress:
         if tabulation.on is not None:
-            models = {**tabulation.asked_of_models(), **rules.asked_of_models()}
-            found = check_regression(rows, progress=progress, **asked, **models)
+            models = {**tabulation.model_arguments(), **rules.model_arguments()}
+            checked = check_regression(rows, progress=progress, **shared, **models)
         else:
-            cells = {**tabulation.asked_of_cells(), **rules.asked_of_cells(), "total": total}
-            found = check_output(rows, progress=progress, **asked, **cells)
-    released = out is not None and found.safe and not found.missing
+            cells = {**tabulation.cell_arguments(), **rules.cell_arguments(), "total": total}
+            checked = check_output(rows, progress=progress, **shared, **cells)
+    released = out is not None and checked.safe and not checked.missing
     if released and out is not None:
-        found.save(out, force=force)
+        checked.save(out, force=force)
         exits.written.append(str(out))
     printing.show(
-        lambda: found.as_dict() | {"written": str(out) if released else None}, lambda: _show(found, out, released)
+        lambda: checked.as_dict() | {"written": str(out) if released else None}, lambda: _show(checked, out, released)
     )
-    raise typer.Exit(0 if released else exits.OUTCOMES[found.outcome])
+    raise typer.Exit(0 if released else exits.OUTCOMES[checked.outcome])
 
 
 def _bands(text: str) -> tuple[str, list[float]]:
@@ -186,7 +186,7 @@ def _dominance(text: str) -> tuple[int, float] | None:
     return int(numbers[0]), numbers[1]
 
 
-def _show(found: "OutputCheck | RegressionCheck", out: Path | None, released: bool) -> None:
+def _show(checked: "OutputCheck | RegressionCheck", out: Path | None, released: bool) -> None:
     """Show the verdict, and what is hidden without its figures."""
     from rich.console import Console
 
@@ -194,45 +194,45 @@ def _show(found: "OutputCheck | RegressionCheck", out: Path | None, released: bo
     from shoal.results.output.checked import OutputCheck
 
     console = Console(highlight=False)
-    if isinstance(found, OutputCheck):
-        _show_cells(found, console)
+    if isinstance(checked, OutputCheck):
+        _show_cells(checked, console)
     else:
-        _show_models(found, console)
-    if found.earlier:
-        console.print(text(f"Judged together with {len(found.earlier)} tables released before."))
-    style = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}[found.outcome]
-    console.print(text(f"{found.sentence}.", style=style))
+        _show_models(checked, console)
+    if checked.earlier:
+        console.print(text(f"Judged together with {len(checked.earlier)} tables released before."))
+    style = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}[checked.outcome]
+    console.print(text(f"{checked.sentence}.", style=style))
     if released:
-        console.print(text(f"Written: {out}" + ("" if found.ledger is None else f"; entered into {found.ledger}")))
+        console.print(text(f"Written: {out}" + ("" if checked.ledger is None else f"; entered into {checked.ledger}")))
     elif out is not None:
         console.print(text("Nothing was written.", style="bold red"))
 
 
-def _show_models(found: "RegressionCheck", console: "Console") -> None:
+def _show_models(checked: "RegressionCheck", console: "Console") -> None:
     """Show the hidden regressions and why."""
     from shoal.cli.columns import Columns
 
-    hidden = [model for model in found.models if model.hidden]
+    hidden = [model for model in checked.models if model.hidden]
     if hidden:
-        table = Columns(*(found.request.names or ["regression"]), "hidden because of", texts=(0,))
+        table = Columns(*(checked.request.names or ["regression"]), "hidden because of", texts=(0,))
         for model in hidden[:50]:
             labels = ["(missing)" if label is None else label for label in model.labels] or ["all"]
             table.add(*labels, ", ".join(model.failed_rules) or "the others")
         table.show(console)
 
 
-def _show_cells(found: "OutputCheck", console: "Console") -> None:
+def _show_cells(checked: "OutputCheck", console: "Console") -> None:
     """Show the hidden cells, and what an intruder can tell of each."""
     from shoal.cli.columns import Columns, text
 
-    hidden = [cell for cell in found.cells if cell.hidden] if found.safe else []
+    hidden = [cell for cell in checked.cells if cell.hidden] if checked.safe else []
     if hidden:
-        table = Columns(*(found.request.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
+        table = Columns(*(checked.request.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
         for cell in hidden[:50]:
-            labels = ["(missing)" if label is None else label for label in cell.group(found.total)] or [found.total]
-            table.add(*labels, ", ".join(cell.failed_rules) or "the others", found.range_of(cell))
+            labels = ["(missing)" if label is None else label for label in cell.group(checked.total)] or [checked.total]
+            table.add(*labels, ", ".join(cell.failed_rules) or "the others", checked.range_of(cell))
         table.show(console)
         if len(hidden) > 50:
             console.print(text(f"… and {len(hidden) - 50} more; --json lists all"))
-        if not found.proved:
+        if not checked.proved:
             console.print(text("Hiding fewer cells may be enough: that this choice is the cheapest is not proved."))

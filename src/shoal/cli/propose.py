@@ -44,7 +44,7 @@ def inspect(
 
     check_text_target(output, force, [Path(data)])
     rows = reading.opened(data)
-    found = look(
+    inspection = look(
         rows,
         known=names_in(known),
         sensitive=names_in(sensitive),
@@ -53,9 +53,9 @@ def inspect(
         purpose=purpose,
     )
     if output is not None:
-        write_text(output, found.toml(), force=force)
+        write_text(output, inspection.toml(), force=force)
         exits.written.append(str(output))
-    printing.show(found.as_dict, lambda: show_inspection(found, (*rows.notes, *found.notes), output))
+    printing.show(inspection.as_dict, lambda: show_inspection(inspection, (*rows.notes, *inspection.notes), output))
 
 
 @with_options
@@ -89,11 +89,11 @@ def hierarchy(
     check_text_target(save, force, [Path(data)])
     check_plot_target(chart, force, [Path(data)])
     widths = {"steps": numbers_in(steps), "boundaries": numbers_in(boundaries)}
-    found = look(reading.opened(data), column, policy=policy, given=file, kind=kind, **widths)
+    preview = look(reading.opened(data), column, policy=policy, given=file, kind=kind, **widths)
     if save is not None:
-        found.save(save, force=force)
+        preview.save(save, force=force)
         exits.written.append(str(save))
     if chart is not None:
-        found.chart().save(chart, force=force)
+        preview.chart().save(chart, force=force)
         exits.written.append(str(chart))
-    printing.show(found.as_dict, lambda: show_hierarchy(found, labels, save))
+    printing.show(preview.as_dict, lambda: show_hierarchy(preview, labels, save))

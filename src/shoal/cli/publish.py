@@ -108,10 +108,10 @@ class Companions:
             from shoal.release.receipt import key_of, read_receipt
             from shoal.release.signatures import read_private
 
-        kept = None if self.receipt_key is None else key_of(read_receipt(self.receipt_key))
+        receipt_key = None if self.receipt_key is None else key_of(read_receipt(self.receipt_key))
         if self.sign is None:
-            return kept, None
-        return kept, read_private(self.sign, password=password_in(self.password_file))
+            return receipt_key, None
+        return receipt_key, read_private(self.sign, password=password_in(self.password_file))
 
     def check_targets(self, output: str, sources: Iterable[Path], *, force: bool) -> None:
         """Reject a release or companion file that would replace a source or another output."""
@@ -121,16 +121,16 @@ class Companions:
         sources = [*sources, *self.sources]
         for source in sources:
             refuse_to_overwrite(source, output)
-        check_different({"the release": output} | {f"its {what}": path for what, path in self.targets.items()})
+        check_different({"the release": output} | {f"its {kind}": path for kind, path in self.targets.items()})
         for target in self.targets.values():
             check_text_target(target, force, sources)
 
     def refuse_frontier(self, output: str | None) -> None:
         """Reject options for a single release with --frontier, which compares several releases and writes none."""
-        of_one = {"--report": self.report, "--certificate": self.certificate, "--recoding": self.recoding}
-        of_one |= {"--receipt": self.receipt, "--sign": self.sign, "--codebook": self.codebook}
-        for option, given in {**of_one, "--attacks": self.attacks}.items():
-            if given:
+        single_release = {"--report": self.report, "--certificate": self.certificate, "--recoding": self.recoding}
+        single_release |= {"--receipt": self.receipt, "--sign": self.sign, "--codebook": self.codebook}
+        for option, value in {**single_release, "--attacks": self.attacks}.items():
+            if value:
                 raise OutputError(
                     f"--frontier compares releases, but {option} applies to a single one", "omit one of them"
                 )
@@ -236,34 +236,34 @@ def anonymize(
         from shoal.pipeline import anonymize as run
         from shoal.policy import Policy
 
-    asked = Policy.load(policy)
+    loaded_policy = Policy.load(policy)
     if midpoints and ranges not in (None, "midpoint"):
         raise OutputError(f"--midpoints is --ranges midpoint, not {ranges}", "omit one of them")
     ranges = "midpoint" if midpoints else ranges
     if ranges is not None:
-        asked = asked.with_release(ranges=ranges)
+        loaded_policy = loaded_policy.with_release(ranges=ranges)
     if frontier:
         companions.refuse_frontier(output)
-        solve_frontier(reading.opened(data), asked, frontier, printing)
+        solve_frontier(reading.opened(data), loaded_policy, frontier, printing)
         return
     if output is None:
         raise OutputError("-o: specify the file for the release", "or vary parameters with --frontier k=2,5,10")
-    kept, signer = companions.keys()
-    companions.check_targets(output, [Path(data), policy, *asked.files], force=force)
+    receipt_key, signer = companions.keys()
+    companions.check_targets(output, [Path(data), policy, *loaded_policy.files], force=force)
     with printing.progress() as progress:
-        release = run(reading.opened_for(data, output, force=force), asked, strict=strict, progress=progress)
+        release = run(reading.opened_for(data, output, force=force), loaded_policy, strict=strict, progress=progress)
         release = companions.attacked(release, progress)
         if strict:
             release.verdicts.require_publishable()
-        if kept is not None:
-            release = release.with_key(kept)
+        if receipt_key is not None:
+            release = release.with_key(receipt_key)
         progress("writing", 0)
         proof = release.save(output, force=force)
     exits.written.append(output)
     proof = companions.write(release, proof, signer, force=force)
-    beside = companions.targets
-    about_file = [Finding.of(line) for line in proof["findings"] if line["kind"] == "writing"]
-    printing.show(lambda: proof, lambda: show_release(release, output, about_file, beside, verbose=verbose))
+    companion_files = companions.targets
+    about_file = [Finding.from_dict(line) for line in proof["findings"] if line["kind"] == "writing"]
+    printing.show(lambda: proof, lambda: show_release(release, output, about_file, companion_files, verbose=verbose))
 
 
 @with_options
@@ -294,10 +294,10 @@ def apply(
     for source in (recoding, Path(data)):
         refuse_to_overwrite(source, output)
     with printing.progress():
-        done = replay(recoding, reading.opened_for(data, output, force=force), strict=strict)
-        done.save(output, force=force)
+        replayed = replay(recoding, reading.opened_for(data, output, force=force), strict=strict)
+        replayed.save(output, force=force)
     exits.written.append(output)
-    printing.show(done.as_dict, lambda: show_replay(done, output))
+    printing.show(replayed.as_dict, lambda: show_replay(replayed, output))
 
 
 @with_options
@@ -314,6 +314,6 @@ def keys(
         from shoal.release.signatures import key_fingerprint, make_keys, read_public
 
     private, public = make_keys(name, password=password_in(password_file), force=force)
-    own = key_fingerprint(read_public(public))
-    made = {"private": str(private), "public": str(public), "key": own}
-    printing.show(lambda: made, lambda: show_keys(private, public, own, locked=password_file is not None))
+    fingerprint = key_fingerprint(read_public(public))
+    written = {"private": str(private), "public": str(public), "key": fingerprint}
+    printing.show(lambda: written, lambda: show_keys(private, public, fingerprint, locked=password_file is not None))

@@ -145,8 +145,8 @@ def query(
     arguments["granularity"] = _mapped(granularity, "granularity", "cost=0.01", str)
     rows = _opened(reading, data)
     if spending.plan:
-        found = plan_query(rows, **arguments)
-        printing.show(found.as_dict, lambda: show_plan(found))
+        plan = plan_query(rows, **arguments)
+        printing.show(plan.as_dict, lambda: show_plan(plan))
         return
     answers = run(rows, **arguments)
     if csv and not printing.json:
@@ -192,18 +192,18 @@ def synthesize(
     arguments = spending.as_arguments() | known.as_arguments() | {"columns": names_in(columns)}
     arguments["pairs"] = None if pair is None else [names_in(names) for names in pair]
     if spending.plan:
-        found = plan_synthesis(_opened(reading, data), **arguments)
-        printing.show(found.as_dict, lambda: show_plan(found))
+        plan = plan_synthesis(_opened(reading, data), **arguments)
+        printing.show(plan.as_dict, lambda: show_plan(plan))
         return
     if out is None:
         raise PolicyError("where should the synthetic table be written?", "name a file", option="-o")
     check_different({"the synthetic table": out, "the ledger": spending.ledger, "the data": data})
     refuse_to_overwrite(data, out)
     check_target(out, force)  # before anything is spent
-    made = run(_opened(reading, data), rows=n_rows, seed=seed, **arguments)
-    made.save(out, force=force)
+    synthetic = run(_opened(reading, data), rows=n_rows, seed=seed, **arguments)
+    synthetic.save(out, force=force)
     exits.written.append(str(out))
-    printing.show(lambda: made.as_dict() | {"written": str(out)}, lambda: show_synthetic(made, str(out)))
+    printing.show(lambda: synthetic.as_dict() | {"written": str(out)}, lambda: show_synthetic(synthetic, str(out)))
 
 
 def _opened(reading: Reading, data: str) -> Any:
@@ -214,16 +214,16 @@ def _opened(reading: Reading, data: str) -> Any:
         return error.columns
 
 
-def _mapped(given: Named, what: str, example: str, read: Callable[[str], Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for pair in given or []:
+def _mapped(texts: Named, option: str, example: str, read: Callable[[str], Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for pair in texts or []:
         name, mark, text = pair.partition("=")
         if not mark or not name or not text:
-            raise PolicyError(f"--{what} needs a column and a value, such as {example}")
-        if name in found:
-            raise PolicyError(f"--{what} names {name!r} twice")
-        found[name] = read(text)
-    return found
+            raise PolicyError(f"--{option} needs a column and a value, such as {example}")
+        if name in values:
+            raise PolicyError(f"--{option} names {name!r} twice")
+        values[name] = read(text)
+    return values
 
 
 def _share(text: str) -> float:

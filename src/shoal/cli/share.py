@@ -123,7 +123,7 @@ def share(
         from shoal.results.smc.plan import SharePlan
         from shoal.results.smc.share import share as run
 
-    asked = SharePlan(
+    share_plan = SharePlan(
         count=statistics.count,
         sum=tuple(statistics.sum or ()),
         mean=tuple(statistics.mean or ()),
@@ -132,7 +132,7 @@ def share(
         minimum=tuple(statistics.minimum or ()),
         maximum=tuple(statistics.maximum or ()),
         quantile=tuple(pairs_in(statistics.quantile)),
-        regression=tuple((target, *names_in(others)) for target, others in pairs_in(statistics.regression)),
+        regression=tuple((target, *names_in(explaining)) for target, explaining in pairs_in(statistics.regression)),
         intersection=statistics.intersection,
         bounds={name: range_in(name, text) for name, text in pairs_in(terms.bounds)},
         decimals={name: whole_in(name, text) for name, text in pairs_in(terms.decimals)},
@@ -145,40 +145,42 @@ def share(
         rows_per_person=terms.rows_per_person,
     )
     if plan:
-        told = {"plan": asked.as_dict(), "plan_digest": asked.digest, "opened": list(asked.opened)}
-        printing.show(lambda: told, lambda: print("\n".join(["Opened to all parties:", *asked.opened, asked.digest])))
+        output = {"plan": share_plan.as_dict(), "plan_digest": share_plan.digest, "opened": list(share_plan.opened)}
+        printing.show(
+            lambda: output, lambda: print("\n".join(["Opened to all parties:", *share_plan.opened, share_plan.digest]))
+        )
         return
     everybody = Parties.load(parties)
-    own = everybody.members[party - 1].name if 0 < party <= len(everybody.members) else ""
+    own_name = everybody.members[party - 1].name if 0 < party <= len(everybody.members) else ""
     if not printing.quiet and sys.stderr.isatty():
-        print(f"plan {asked.digest[:16]}; opened to all parties: {', '.join(asked.opened)}", file=sys.stderr)
+        print(f"plan {share_plan.digest[:16]}; opened to all parties: {', '.join(share_plan.opened)}", file=sys.stderr)
     try:
         rows = reading.opened(data)
     except EmptyTableError:  # who has none takes part too
         rows = None
-    found = run(
+    results = run(
         rows,
-        asked,
+        share_plan,
         party=party,
         parties=everybody,
-        key=parties.parent / f"{own}.key" if key is None else key,
+        key=parties.parent / f"{own_name}.key" if key is None else key,
         password=password_in(password_file),
         timeout=timeout,
         listen=listen,
     )
 
     def show() -> None:
-        for name, value in found.figures.items():
+        for name, value in results.figures.items():
             rows = value.items() if isinstance(value, dict) else ()
             print(f"{name}:" if rows else f"{name}: {'cannot be computed' if value is None else value}")
             for label, inner in rows:
                 print(f"  {label}: {inner}")
-        for name, deviation in found.noise.items():
+        for name, deviation in results.noise.items():
             print(f"standard deviation of the noise, {name}: {deviation:.4g}")
-        for note in found.notes:
+        for note in results.notes:
             print(note)
 
-    printing.show(found.as_dict, show)
+    printing.show(results.as_dict, show)
 
 
 @with_options
@@ -194,13 +196,13 @@ def party(
     with loading():
         from shoal.results.smc.parties import make_party
 
-    private, block, made = make_party(name, address, password=password_in(password_file), force=force)
+    private, block, party_block = make_party(name, address, password=password_in(password_file), force=force)
     exits.written += [str(private), str(block)]
-    told = {"private": str(private), "block": str(block), "fingerprint": made.fingerprint}
+    output = {"private": str(private), "block": str(block), "fingerprint": party_block.fingerprint}
 
     def show() -> None:
         print(f"{private}: stays on this computer")
         print(f"{block}: give it to all parties; joined, the blocks are parties.toml")
-        print(f"fingerprint {made.fingerprint}: compare it by telephone")
+        print(f"fingerprint {party_block.fingerprint}: compare it by telephone")
 
-    printing.show(lambda: told, show)
+    printing.show(lambda: output, show)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.search.problem import Progress
 
 received: list[int] = []  # the signal that stopped the program
-held: list[None] = []  # what must not be interrupted: running imports, and everything but the command itself
+postponing: list[None] = []  # what must not be interrupted: running imports, and everything but the command itself
 
 whole: set[CodeType] = set()  # functions that are never interrupted
 AGAIN = 0.05  # seconds until a signal that came at a bad moment is handled again
@@ -28,7 +28,7 @@ AGAIN = 0.05  # seconds until a signal that came at a bad moment is handled agai
 
 def listen() -> list[int]:
     """Install handlers for the stop signals and for the reminder signal; return their numbers."""
-    held.append(None)  # until a command begins, a signal is remembered: the parser would exit silently
+    postponing.append(None)  # until a command begins, a signal is remembered: the parser would exit silently
     # The last one is the reminder; Windows has neither it nor the signal for a closed terminal.
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
@@ -49,7 +49,7 @@ def ignore(numbers: Sequence[int]) -> None:
 def stop(signum: int, frame: FrameType | None) -> None:
     """Clean up as for Ctrl-C, now or as soon as it is safe: the partial file is removed."""
     received.append(signum)
-    if held:
+    if postponing:
         return
     if _at_a_bad_moment(frame) and hasattr(signal, "setitimer"):
         # Libraries also import on first use, some from native code, which no exception may pass through.
@@ -69,7 +69,7 @@ def unraisable(lost: sys.UnraisableHookArgs) -> None:
     """Repeat a signal whose exception cannot propagate, as in a destructor, instead of reporting it."""
     if not (received and issubclass(lost.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(lost)
-    elif not held and hasattr(signal, "setitimer"):
+    elif not postponing and hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
@@ -85,11 +85,11 @@ def _at_a_bad_moment(frame: FrameType | None) -> bool:
 @contextmanager
 def loading() -> Iterator[None]:
     """Run imports uninterrupted: an extension module that is stopped halfway crashes the process."""
-    held.append(None)
+    postponing.append(None)
     try:
         yield
     finally:
-        held.pop()
+        postponing.pop()
     if not gc.isenabled():
         gc.freeze()  # loaded code stays to the end: nobody needs to look for cycles in it
         gc.enable()
@@ -103,10 +103,10 @@ def loading() -> Iterator[None]:
 def heeding(progress: Progress) -> Progress:
     """Wrap a progress callback to stop the work once a signal has come, whose exception may have been lost."""
 
-    def heed(what: str, share: float) -> None:
+    def heed(step: str, share: float) -> None:
         if received:
             raise interrupted()
-        progress(what, share)
+        progress(step, share)
 
     return heed
 

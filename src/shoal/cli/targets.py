@@ -11,10 +11,10 @@ from shoal.errors import OutputError
 
 def check_different(targets: Mapping[str, str | Path | None]) -> None:
     """Require different files: a recoding, which lists values from the data, must not replace a published file."""
-    used: dict[Path, str] = {}
-    for what, path in targets.items():
-        if path is not None and (before := used.setdefault(_resolved(path), what)) != what:
-            raise OutputError(f"{path} is given for both {before} and {what}", "use two different files")
+    purposes: dict[Path, str] = {}
+    for purpose, path in targets.items():
+        if path is not None and (before := purposes.setdefault(_resolved(path), purpose)) != purpose:
+            raise OutputError(f"{path} is given for both {before} and {purpose}", "use two different files")
 
 
 def _resolved(path: str | Path) -> Path:

@@ -15,6 +15,7 @@ from shoal.findings.kinds import KINDS, finding, ordered
 from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.published_bytes import beside_the_table, stored_cells
 from shoal.findings.recognised_values import identifying_values
+from shoal.findings.released_labels import labels_give_back
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import guessed_values, near_numbers, spelling, unprotected
 from shoal.findings.singled_out import answers_single_out, singled_out, unique_plain, unique_sensitive
@@ -47,6 +48,7 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     persons_spelled,
     reveals_quasi,
     attack_succeeds,
+    labels_give_back,
     unprotected,
     guessed_values,
     unique_sensitive,

@@ -2,29 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from shoal.attacks.risk import TOLERANCES, Attacks, Question, percent_words
-from shoal.findings.evidence import Evidence, required_size
+from shoal.attacks.risk import Attacks, percent_words
+from shoal.attacks.tolerances import tolerances
+from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding, ordered
 from shoal.models.finding import Finding
 from shoal.models.shares import LimitedGain
 from shoal.policy import Policy
 
-LINKED: tuple[Question, ...] = ("linkability", "inference")
 REMEDIES = {
     "singling out": 'Require a larger k, or set role = "quasi" for the columns that outsiders may know',
     "linkability": "Require a larger k, or limit linkage-risk",
     "inference": "Require t-closeness or distinct-l-diversity on the sensitive column, or limit inference-risk",
 }
-
-
-def tolerances(policy: Policy) -> dict[Question, float]:
-    """Return what is tolerated of each kind of attack.
-
-    A policy with k persons in every class tolerates that one of k is linked to the right record, and so that one of k
-    has their value inferred.
-    """
-    one_of_k = 1 / required_size(policy)
-    return TOLERANCES | {name: max(TOLERANCES[name], one_of_k) for name in LINKED}
 
 
 def attack_succeeds(evidence: Evidence) -> Iterator[Finding]:
@@ -62,6 +52,12 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
 
 
 def with_attacks(findings: Sequence[Finding], attacks: Attacks, policy: Policy) -> tuple[Finding, ...]:
-    """Return findings with those of attacks that were run later, in place of earlier ones."""
-    others = (each for each in findings if each.kind not in ("attack-succeeds", "guessed-values"))
-    return ordered([*others, *attack_findings(attacks, policy)])
+    """Return findings with those of attacks that were run later.
+
+    They replace earlier ones, and the guesses that were counted without attacks where an attack succeeds on the same
+    column. Attacks on a sample that decide nothing take back no count of all people.
+    """
+    made = tuple(attack_findings(attacks, policy))
+    attacked = {column for finding in made for column in finding.columns}
+    others = [each for each in findings if each.kind != "attack-succeeds"]
+    return ordered([*(e for e in others if e.kind != "guessed-values" or not attacked & {*e.columns}), *made])

@@ -9,18 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from shoal.attacks.risk import Attacks
+from shoal.attacks.tolerances import required_size
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
-from shoal.engines.formats.unread_content import Beside, beside_of
+from shoal.engines.formats.unread_content import UnreadContent, unread_content
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import tallied_release
+from shoal.engines.opening import rows_of, tallied_release
+from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
-from shoal.judge import as_seen
-from shoal.models.size import AlphaK, KAnonymity, PSensitive
+from shoal.judge import as_attackers_see
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
-from shoal.tables.frequency import FrequencyTable
+from shoal.tables.frequency import Counts, FrequencyTable
+
+LabelEvidence = tuple[LocalEngine, Mapping[str, Hierarchy], Mapping[str, Counts]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +41,15 @@ class Evidence:
     loss: float | None = None
     notes: Sequence[str] = ()  # notes of the engine about reading
     unfinished: str = ""  # the progress of the search when its time ended
-    beside: tuple[Beside, ...] = ()  # what a published file holds beside its table
+    beside: tuple[UnreadContent, ...] = ()  # what a published file holds beside its table
     spelled: tuple[str, ...] = ()  # quasi columns of a published file whose spellings tell people apart
     # The released rows with all columns, and with the one that identifies people if the rows it is given to have it.
     joined: Callable[[str | None], Countable] | None = None
     counted: LocalEngine | None = None  # the distinct released tuples of some columns, if an engine counted them
     attacks: Attacks | None = None  # the results of attacks, if any were run
+    # The released tuples, and per column its hierarchy and the records with each leaf; None if labels were not written
+    # for these records, or the values before are unknown.
+    labels: Callable[[], LabelEvidence] | None = None
 
     @cached_property
     def published(self) -> Countable:
@@ -126,9 +132,9 @@ class Evidence:
         return {name: self.small_classes([name]) for name in self.policy.sensitive}
 
     @cached_property
-    def as_seen(self) -> FrequencyTable:
+    def as_attackers_see(self) -> FrequencyTable:
         """The classes as a reader of the release sees them."""
-        return as_seen(self.table, self.policy)
+        return as_attackers_see(self.table, self.policy)
 
     @cached_property
     def telling(self) -> Telling:
@@ -158,16 +164,6 @@ class Evidence:
         """Return whether the release itself does not determine a column within this number of guesses."""
         released = self.generalized.get(name)
         return released is None or released.errors(guesses) > MISSED * released.records
-
-
-def required_size(policy: Policy) -> int:
-    """Return the number of persons that a policy requires of every class; at least two."""
-    sizes = [
-        model.k
-        for model in policy.models
-        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
-    ]
-    return max([2, *sizes])
 
 
 def of_release(
@@ -202,7 +198,17 @@ def of_release(
         joined=lambda person: engine.released(rows, person),
         counted=tallied_release(rows),
         attacks=attacks,
+        labels=lambda: _labels(rows, recoding, table),
     )
+
+
+def _labels(rows: Rows | Query, recoding: Recoding, table: FrequencyTable) -> LabelEvidence:
+    """Return the released tuples, and the hierarchies with the records of each leaf."""
+    tally = rows_of(rows.table) if isinstance(rows, Rows) else tallied_release(rows)
+    if tally is None:
+        raise TypeError("rows that an engine counted have a tally")
+    hierarchies = {hierarchy.column: hierarchy for hierarchy in recoding.hierarchies}
+    return tally, hierarchies, dict(zip(table.columns, table.leaf_counts, strict=True))
 
 
 def _determined(parts: Parts, table: FrequencyTable) -> list[Dependence]:
@@ -257,7 +263,7 @@ def of_table(
     attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
-    published, beside = engine.knowing(seen), beside_of(engine.source)
+    published, beside = engine.knowing(seen), unread_content(engine.source)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
         return Evidence(
             policy, table, lambda: published, notes=engine.notes, beside=beside, spelled=spelled, attacks=attacks
@@ -274,7 +280,20 @@ def of_table(
         beside=beside,
         spelled=spelled,
         attacks=attacks,
+        labels=lambda: _labels_of_table(seen, original, policy),
     )
+
+
+def _labels_of_table(seen: LocalEngine, original: Engine, policy: Policy) -> LabelEvidence:
+    """Return the same for a table whose original is known: what the policy says about its labels is taken as true."""
+    known = original.tally(policy.quasi)
+    hierarchies = {name: known.hierarchy_of_release(name, policy) for name in policy.quasi}
+    leaf_counts = {}
+    for name, hierarchy in hierarchies.items():
+        coded = known.coded(name)
+        leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
+        leaf_counts[name] = np.bincount(leaf_of[coded.codes], minlength=len(hierarchy.leaves)).astype(np.int64)
+    return seen, hierarchies, leaf_counts
 
 
 def _generalized(name: str, released: Countable, original: Countable) -> bool:

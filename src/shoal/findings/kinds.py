@@ -21,6 +21,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "persons-spelled": ("decide",),
     "reveals-quasi": ("stop", "decide"),
     "attack-succeeds": ("stop", "decide"),
+    "labels-give-back": ("stop", "decide"),
     "unprotected": ("stop", "decide"),
     "guessed-values": ("decide",),
     "unique-sensitive": ("stop", "decide"),

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.attacks.risk import NORMAL_95, excess_over_control, percent_words
-from shoal.findings.attack_results import tolerances
+from shoal.attacks.tolerances import tolerances
+from shoal.findings.attack_results import attack_findings
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.findings.singled_out import SLIGHT
@@ -37,7 +38,7 @@ def unprotected_columns(policy: Policy) -> list[str]:
 def unprotected(evidence: Evidence) -> Iterator[Finding]:
     """Find sensitive columns without a requirement, and say how much a class gives away."""
     without = unprotected_columns(evidence.policy)
-    for name, histogram in evidence.as_seen.sensitive.items():
+    for name, histogram in evidence.as_attackers_see.sensitive.items():
         if name not in without:
             continue
         alike = distinct(histogram) == 1
@@ -65,14 +66,14 @@ MIN_CLASSES = 20  # below which a success rate is too uncertain
 def guessed_values(evidence: Evidence) -> Iterator[Finding]:
     """Find protected sensitive columns whose values can be guessed from the class better than is tolerated.
 
-    The guess is the attack by skewness, counted by class: the value that is most over-represented there. Where attacks
-    were run, their results are found instead.
+    The guess is the attack by skewness, counted by class: the value that is most over-represented there. Where an
+    attack that was run succeeds on the column, that is the finding instead.
     """
-    if evidence.attacks is not None:
-        return
+    made = () if evidence.attacks is None else attack_findings(evidence.attacks, evidence.policy)
+    attacked = {column for finding in made for column in finding.columns}
     without, tolerance = unprotected_columns(evidence.policy), tolerances(evidence.policy)["inference"]
-    for name, histogram in evidence.as_seen.sensitive.items():
-        if name in without or histogram.n_classes < MIN_CLASSES:
+    for name, histogram in evidence.as_attackers_see.sensitive.items():
+        if name in attacked or name in without or histogram.n_classes < MIN_CLASSES:
             continue
         success, control, spread = _skewness(histogram, _harmless_values(histogram, evidence.policy, name))
         above = excess_over_control(success, control)
@@ -154,7 +155,7 @@ def near_numbers(evidence: Evidence) -> Iterator[Finding]:
 
 def spelling(evidence: Evidence) -> Iterator[Finding]:
     """Find sensitive values with several spellings, which make a class look more diverse than it is."""
-    for name, histogram in evidence.as_seen.sensitive.items():
+    for name, histogram in evidence.as_attackers_see.sensitive.items():
         if histogram.domain is None:
             continue
         present = np.unique(histogram.values)

@@ -32,6 +32,7 @@ from shoal.policy import Policy
 from shoal.policy.column import Role
 from shoal.text.log import log
 
+COMPANIONS_OF_COMPANIONS = 3  # times that columns are looked for which tell quasi columns, those that were found too
 KEPT = 10  # times as much a column counts that a study needs
 ROLES_GIVEN: dict[str, Role] = {"known": "quasi", "sensitive": "sensitive", "plain": "plain"}
 
@@ -185,7 +186,11 @@ def _guesses(
             guesses[spare.name] = Guess("quasi", NOTHING_ELSE, "unsure")
     persons = next((column.distinct for column in raw if keys.get(column.name) == "persons"), None)
     n_persons = persons or (raw[0].records if raw else 0)
-    guesses |= companion_guesses(raw, guesses, n_persons, source.n_tuples, source.dependences)
+    for _ in range(COMPANIONS_OF_COMPANIONS):
+        companions = companion_guesses(raw, guesses, n_persons, source.n_tuples, source.dependences)
+        guesses |= companions
+        if not companions:
+            break
     groups = [Battery(tuple(n for n in group.columns if guesses[n].role == "sensitive")) for group in groups]
     return guesses, [group for group in groups if group.columns]
 

@@ -36,6 +36,8 @@ YEARS = 30  # different numbers of years at school
 FEW_PRIVATE = 5  # columns, all private: an outsider may still know each of them
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
+SPLITTING = "published as it is, it would split the classes: to keep it unchanged, set the role to plain"
+
 SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
 YEAR = re.compile(r"(?:19|20)\d\d")
@@ -258,16 +260,11 @@ def _harmless(column: RawColumn) -> Guess | None:
     if column.distinct == 1 and not column.nulls and column.records >= CROWD:
         return Guess("plain", "the same value in every record", "sure")
     weighs = column.named(words_of.SAMPLING) and not column.named(words_of.WHEN) and column.kind == "number"
-    if weighs and column.often_alone and not column.looks_like_kilograms:
-        return Guess(
-            "quasi",
-            "a sampling weight, judging by its name, but most are unique: published, they would single people "
-            "out; to keep them for estimates, round them first and set the role to plain",
-            "likely",
-        )
     if weighs and not column.looks_like_kilograms:
         return Guess(
-            "plain", "a sampling weight, judging by its name: kept unchanged, because estimates need it", "likely"
+            "quasi",
+            f"a sampling weight, judging by its name; {SPLITTING}, as estimates may need it",
+            "likely",
         )
     return None
 
@@ -303,7 +300,7 @@ def _named(column: RawColumn) -> Guess | None:
         return Guess("quasi", "a name, judging by its column name, though the values do not look like names", "unsure")
     numbered = any(map(str.isdigit, column.name))  # item_7 is an answer, item says which answer a record is about
     if column.named(words_of.TECHNICAL) and not column.few_share and not numbered:
-        return Guess("plain", "about the study, not the person, judging by its name", "likely")
+        return Guess("quasi", f"about the study, judging by its name; {SPLITTING}", "likely")
     return None
 
 

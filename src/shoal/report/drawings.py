@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier, Point
 
 MOST_STEPS = 4  # of an axis of numbers
-BEST, BEATEN, OTHERS = "smallest loss at this risk", "larger loss", "other ℓ or t"
+BEST, BEATEN, OTHER_LT = "smallest loss at this risk", "larger loss", "other ℓ or t"
 
 
-def round_steps(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
+def round_steps(low: float, high: float, max_steps: int, min_step: float = 0.0) -> list[float]:
     """Return round numbers from ``low`` to ``high``, at most so many steps of at least ``least`` apart."""
-    size = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) <= most * size * times * (1 + 1e-9))
-    step = max(step, least)
+    size = 10.0 ** math.floor(math.log10((high - low) / max_steps))
+    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) <= max_steps * size * times * (1 + 1e-9))
+    step = max(step, min_step)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
 
@@ -43,8 +43,8 @@ def number_axis(
     low: float, high: float, title: str, pixels: float, *, percent: bool = False, whole: bool = False, ends: bool = True
 ) -> PlotAxis:
     """Return an axis of numbers; with ``ends`` it ends at a round one. As many are written as there is room for."""
-    for most in range(MOST_STEPS, 0, -1):
-        steps = round_steps(low, high, most, 1.0 if whole else 0.0)
+    for max_steps in range(MOST_STEPS, 0, -1):
+        steps = round_steps(low, high, max_steps, 1.0 if whole else 0.0)
         if ends and steps[-1] < high * (1 - 1e-9):
             steps.append(steps[-1] + (steps[-1] - steps[-2] if len(steps) > 1 else high))
         texts = _written(steps, percent)
@@ -65,7 +65,7 @@ def _bars(
 ) -> Plot:
     """Draw bars side by side: the name, the colour and the lengths of each series; one alone needs no legend."""
     pixels = WIDTH - 2 * EDGE - up.room
-    most = axis.pop("most", max((x for _, _, lengths in series for x in lengths), default=0.0) or 1.0)
+    longest = axis.pop("most", max((x for _, _, lengths in series for x in lengths), default=0.0) or 1.0)
     thick = 0.8 / len(series)
     marks = tuple(
         Block(0.0, x, i + 0.1 + thick * n, i + 0.1 + thick * (n + 1), colour)
@@ -73,23 +73,23 @@ def _bars(
         for i, x in enumerate(lengths)
     )
     legend = tuple((name, colour, "square") for name, colour, _ in series) if len(series) > 1 else ()
-    return Plot(number_axis(0.0, most, title, pixels, **axis), up, height, marks, legend)
+    return Plot(number_axis(0.0, longest, title, pixels, **axis), up, height, marks, legend)
 
 
 def risk_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the share of records by the probability of a right guess, before and after."""
-    up = row_axis([each.name for each in bins], f"{unit}s in the class")
+    up = row_axis([size.name for size in bins], f"{unit}s in the class")
     series = [
-        ("before", "second", [each.before for each in bins]),
-        ("after", "accent", [each.after for each in bins]),
+        ("before", "second", [size.before for size in bins]),
+        ("after", "accent", [size.after for size in bins]),
     ]
     return _bars(up, series, "share of records", 26 * len(bins), percent=True)
 
 
 def size_plot(bins: Sequence[Bin], unit: str = "record") -> Plot:
     """Draw the classes of the release by size."""
-    up = row_axis([each.name for each in bins], f"{unit}s in the class")
-    return _bars(up, [("", "accent", [each.classes for each in bins])], "classes", 22 * len(bins), whole=True)
+    up = row_axis([size.name for size in bins], f"{unit}s in the class")
+    return _bars(up, [("", "accent", [size.classes for size in bins])], "classes", 22 * len(bins), whole=True)
 
 
 def loss_plot(columns: Sequence[Fate]) -> Plot:
@@ -99,10 +99,12 @@ def loss_plot(columns: Sequence[Fate]) -> Plot:
     return _bars(row_axis(names), series, "loss", rows_height(22, names), percent=True, most=1.0)
 
 
-def distribution_plot(found: Distribution, place: int) -> Plot:
+def distribution_plot(distribution: Distribution, number: int) -> Plot:
     """Draw the distribution of the release and of one of its classes."""
-    series = [("release", "accent", found.release), ("class", "second", found.classes[place].shares)]
-    return _bars(row_axis(found.values), series, "share of records", rows_height(26, found.values), percent=True)
+    series = [("release", "accent", distribution.release), ("class", "second", distribution.classes[number].shares)]
+    return _bars(
+        row_axis(distribution.values), series, "share of records", rows_height(26, distribution.values), percent=True
+    )
 
 
 def attack_plot(attacks: Sequence[Any]) -> Plot:
@@ -122,68 +124,79 @@ def attack_plot(attacks: Sequence[Any]) -> Plot:
     return Plot(across, up, rows_height(24, names), tuple(marks))
 
 
-def _levels(title: str, numbers: Sequence[int], labels: Sequence[str], most: int) -> PlotAxis:
+def _levels(title: str, numbers: Sequence[int], labels: Sequence[str], max_letters: int) -> PlotAxis:
     """Return an axis of levels, with ``labels`` instead of the numbers if given."""
     low, high = min(numbers), max(numbers)
     named = dict(zip(numbers, labels, strict=True)) if labels else {}
-    ticks = tuple((x, cut_label(named.get(x, str(x)), most)) for x in range(low, high + 1, 1 + (high - low) // 12))
-    room = label_room([text for _, text in ticks], most)
+    ticks = tuple(
+        (x, cut_label(named.get(x, str(x)), max_letters)) for x in range(low, high + 1, 1 + (high - low) // 12)
+    )
+    room = label_room([text for _, text in ticks], max_letters)
     return PlotAxis(low - 0.5, high + 0.5, tuple((x, (text,)) for x, text in ticks), title, room=room)
 
 
 def _states(nodes: Sequence[LatticeNode], area: Callable[[str], int]) -> dict[str, Any]:
-    shown = [state for state in STATES if any(node.state == state for node in nodes)]
+    states = [state for state in STATES if any(node.state == state for node in nodes)]
     marks = [
-        Symbols(STATES[of][1], area(of), STATES[of][0], tuple((n.place, n.height) for n in nodes if n.state == of))
-        for of in shown
+        Symbols(
+            STATES[state_name][1],
+            area(state_name),
+            STATES[state_name][0],
+            tuple((n.position, n.height) for n in nodes if n.state == state_name),
+        )
+        for state_name in states
     ]
-    return {"marks": tuple(marks), "legend": tuple((of, *STATES[of]) for of in shown)}
+    return {"marks": tuple(marks), "legend": tuple((state_name, *STATES[state_name]) for state_name in states)}
 
 
 def lattice_plot(nodes: Sequence[LatticeNode]) -> Plot:
     """Draw every node at its height, with those that satisfy the policy and the chosen one."""
-    widest = max(abs(node.place) for node in nodes) + 0.5
+    widest = max(abs(node.position) for node in nodes) + 0.5
     up = _levels("height", [node.height for node in nodes], (), 12)
-    few = 60 if len(nodes) <= 100 else 18
-    drawn = _states(nodes, lambda state: 160 if state == "chosen" else few)
+    area = 60 if len(nodes) <= 100 else 18
+    drawn = _states(nodes, lambda state: 160 if state == "chosen" else area)
     layers = 1 + max(node.height for node in nodes)
     margin = widest * 16 / WIDTH
     return Plot(PlotAxis(-widest - margin, widest + margin), up, min(260, 60 + 30 * layers), **drawn)
 
 
-def slice_plot(found: Slice) -> Plot:
+def slice_plot(chosen_slice: Slice) -> Plot:
     """Draw the levels of two columns, the others as chosen, with those that satisfy the policy."""
-    across, up = (sorted({int(getattr(node, axis)) for node in found.nodes}) for axis in ("place", "height"))
+    across, up = (sorted({int(getattr(node, axis)) for node in chosen_slice.nodes}) for axis in ("position", "height"))
     return Plot(
-        _levels(cut_label(found.across, 24), across, found.labels[0], 8),
-        _levels(cut_label(found.up, 24), up, found.labels[1], 12),
+        _levels(cut_label(chosen_slice.across, 24), across, chosen_slice.labels[0], 8),
+        _levels(cut_label(chosen_slice.up, 24), up, chosen_slice.labels[1], 12),
         max(140, 30 * len(up)),
-        **_states(found.nodes, lambda _: 160),
+        **_states(chosen_slice.nodes, lambda _: 160),
     )
 
 
-def partition_plot(found: PartitionPlot) -> Plot:
+def partition_plot(partition: PartitionPlot) -> Plot:
     """Draw the classes in two columns; the axes name only values that many people have."""
-    across, up = found.ticks
-    most = max(box.records for box in found.boxes)
+    across, up = partition.ticks
+    largest = max(box.records for box in partition.boxes)
     return Plot(
-        _named(found.across, across, 8, [x for box in found.boxes for x in (box.left, box.right)]),
-        _named(found.up, up, 14, [y for box in found.boxes for y in (box.bottom, box.top)]),
+        _named(partition.across, across, 8, [x for box in partition.boxes for x in (box.left, box.right)]),
+        _named(partition.up, up, 14, [y for box in partition.boxes for y in (box.bottom, box.top)]),
         240,
         tuple(
-            Block(b.left, b.right, b.bottom, b.top, "accent", 0.05 + 0.35 * math.sqrt(b.records / most), outlined=True)
-            for b in found.boxes
+            Block(
+                b.left, b.right, b.bottom, b.top, "accent", 0.05 + 0.35 * math.sqrt(b.records / largest), outlined=True
+            )
+            for b in partition.boxes
         ),
     )
 
 
-def _named(name: str, ticks: Sequence[Tick], most: int, ends: Sequence[float]) -> PlotAxis:
+def _named(name: str, ticks: Sequence[Tick], max_letters: int, ends: Sequence[float]) -> PlotAxis:
     low, high = min(ends), max(ends)
-    shown = tuple((tick.at, (cut_label(tick.label, most),)) for tick in ticks if low <= tick.at <= high)
-    return PlotAxis(low, high, shown, cut_label(name, 24), room=label_room([tick.label for tick in ticks], most))
+    labels = tuple((tick.at, (cut_label(tick.label, max_letters),)) for tick in ticks if low <= tick.at <= high)
+    return PlotAxis(
+        low, high, labels, cut_label(name, 24), room=label_room([tick.label for tick in ticks], max_letters)
+    )
 
 
-def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chosen", link: str = "") -> Plot:
+def frontier_plot(frontier: Frontier, chosen: int | None = None, name: str = "chosen", link: str = "") -> Plot:
     """Draw loss against measured risk, one point per solved release; ``name`` is that of the chosen one in the legend.
 
     With ``link`` each point is a link: the text with the number of the point after it.
@@ -191,28 +204,28 @@ def frontier_plot(found: Frontier, chosen: int | None = None, name: str = "chose
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
     """
-    kinds = frontier_kinds(found, chosen, name)
+    kinds = frontier_kinds(frontier, chosen, name)
     looks = {
         BEATEN: ("muted", "circle", 30),
-        OTHERS: ("second", "triangle", 60),
+        OTHER_LT: ("second", "triangle", 60),
         BEST: ("accent", "circle", 70),
         name: ("good", "diamond", 160),
     }
     solved = [
-        (kind, (p.risk, p.loss), i, _point_name(p, found.objective))
-        for i, (p, kind) in enumerate(zip(found, kinds, strict=True))
+        (kind, (p.risk, p.loss), i, _point_name(p, frontier.objective))
+        for i, (p, kind) in enumerate(zip(frontier, kinds, strict=True))
         if p.feasible and p.risk is not None and p.loss is not None
     ]
-    marks: list[Mark] = [Curve("muted", tuple(least_losses(found, kinds)), dashed=True)]
+    marks: list[Mark] = [Curve("muted", tuple(least_losses(frontier, kinds)), dashed=True)]
     for kind, (colour, shape, area) in looks.items():  # the chosen one last: others may lie at the same place
-        of_kind = [each for each in solved if each[0] == kind]
+        of_kind = [entry for entry in solved if entry[0] == kind]
         names = tuple(text for *_, text in of_kind)
         links = tuple(f"{link}{i}" for _, _, i, _ in of_kind) if link else ()
-        marks.append(Symbols(shape, area, colour, tuple(place for _, place, *_ in of_kind), names, links))
-    up = loss_axis([loss for _, (_, loss), *_ in solved], found.objective)
-    most = max(risk for _, (risk, _), *_ in solved) or 1.0
-    across = number_axis(0.0, most, "risk in the smallest class", WIDTH - up.room - 24, percent=True)
-    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(own == kind for own, *_ in solved))
+        marks.append(Symbols(shape, area, colour, tuple(position for _, position, *_ in of_kind), names, links))
+    up = loss_axis([loss for _, (_, loss), *_ in solved], frontier.objective)
+    highest_risk = max(risk for _, (risk, _), *_ in solved) or 1.0
+    across = number_axis(0.0, highest_risk, "risk in the smallest class", WIDTH - up.room - 24, percent=True)
+    legend = tuple((kind, *looks[kind][:2]) for kind in looks if any(own_kind == kind for own_kind, *_ in solved))
     return Plot(across, up, 220, tuple(marks), legend)
 
 
@@ -230,28 +243,28 @@ def _point_name(point: Point, objective: str) -> str:
     return f"{parameters_in_words(point.asked)}: risk {risk}, {objective} {loss}"
 
 
-def parameters_in_words(asked: Mapping[str, float]) -> str:
+def parameters_in_words(parameters: Mapping[str, float]) -> str:
     """Return the parameters of a point of a frontier as a person writes them."""
-    return ", ".join(f"{name} = {value:g}" for name, value in asked.items())
+    return ", ".join(f"{name} = {value:g}" for name, value in parameters.items())
 
 
-def frontier_kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
+def frontier_kinds(frontier: Frontier, chosen: int | None, name: str) -> list[str]:
     """Classify each point by whether it has the smallest loss at its risk."""
-    promises = [(point.asked.get("l"), point.asked.get("t")) for point in found]
+    promises = [(point.asked.get("l"), point.asked.get("t")) for point in frontier]
     usual = max(promises, key=promises.count) if chosen is None else promises[chosen]
     return [
-        name if i == chosen else OTHERS if promise != usual else BEATEN if worse else BEST
-        for i, (promise, worse) in enumerate(zip(promises, beaten(found), strict=True))
+        name if i == chosen else OTHER_LT if promise != usual else BEATEN if worse else BEST
+        for i, (promise, worse) in enumerate(zip(promises, beaten(frontier), strict=True))
     ]
 
 
-def least_losses(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
+def least_losses(frontier: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
     """Return the points of the line, by risk: no other with their ℓ and t dominates them."""
     points = sorted(
         {
             (point.risk, point.loss)
-            for point, kind in zip(found, kinds, strict=True)
-            if kind != OTHERS and point.risk is not None and point.loss is not None
+            for point, kind in zip(frontier, kinds, strict=True)
+            if kind != OTHER_LT and point.risk is not None and point.loss is not None
         }
     )
     return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]

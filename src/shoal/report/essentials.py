@@ -26,9 +26,9 @@ MOST_NAMES = 8  # of columns in one sentence
 class Essentials:
     """The three answers, each a sentence or two."""
 
-    found: str
-    left: str
-    inferred: str
+    identification: str
+    remaining: str
+    inference: str
 
 
 def essentials(
@@ -40,7 +40,7 @@ def essentials(
     """
     policy = release.policy
     identification = found_in(release.measured, policy, release.verdicts.records, counted_unit(policy))
-    return Essentials(identification, _left(release, columns, labels), _inferred(release, attacks))
+    return Essentials(identification, _remaining(release, columns, labels), _inference(release, attacks))
 
 
 def found_before(release: Release) -> str:
@@ -50,7 +50,7 @@ def found_before(release: Release) -> str:
     """
     policy, counted_table = release.policy, release.counted
     table, judged_classes = original_tables(counted_table.table, policy)
-    sentence = found_in(figures(table, seen=judged_classes), policy, table.n_records, counted_unit(policy))
+    sentence = found_in(figures(table, attacker_view=judged_classes), policy, table.n_records, counted_unit(policy))
     if not counted_table.raised:
         return sentence
     coarser = format_list(sorted(counted_table.raised), MOST_NAMES)
@@ -89,10 +89,12 @@ def _one_in(chance: float) -> str:
     return format_number(int(1 / chance + 1e-9)) if chance else "∞"
 
 
-def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
+def _remaining(release: Release, columns: Sequence[Fate], labels: bool) -> str:
     """List columns by what happened to them, and the suppressed records."""
     policy = release.policy
-    example = {c.name: f"{c.name} ({c.became})" for c in columns if c.became is not None} if labels else {}
+    example = (
+        {c.name: f"{c.name} ({c.released_label})" for c in columns if c.released_label is not None} if labels else {}
+    )
     parts = {
         "Kept": [*columns_with_fate(columns, "kept"), *policy.sensitive, *policy.having("plain")],
         "Generalized": [example.get(name, name) for name in columns_with_fate(columns, "coarsened")],
@@ -113,6 +115,14 @@ def suppression_sentence(release: Release) -> str:
         f"{format_number(n)} of {format_count(total, 'record')} ({format_share(n, total)}) "
         f"{'was' if n == 1 else 'were'} {fate}."
     )
+
+
+def loss_sentence(release: Release) -> str:
+    """Describe the loss that was minimized and what is known of its optimality."""
+    objective = release.policy.release.objective
+    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
+    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
+    return f"{loss}: {proof(release.recoding)}."
 
 
 def proof(recoding: Recoding) -> str:
@@ -143,7 +153,7 @@ _NARROWER = {
 }
 
 
-def _inferred(release: Release, attacks: Attacks | None) -> str:
+def _inference(release: Release, attacks: Attacks | None) -> str:
     """Describe what the most revealing class discloses, and how much better attacks guess with the release."""
     columns = {name: figures for name, figures in release.measured.columns.items() if figures}
     if not columns:

@@ -30,16 +30,16 @@ class Fate:
     """What happened to a quasi-identifier in the released records; suppressed records are reported separately."""
 
     name: str
-    kept: float  # share of the released cells that are as they were …
-    hidden: float  # … and that are hidden; the others are coarser
+    kept_share: float  # share of the released cells that are as they were …
+    hidden_share: float  # … and that are hidden; the others are coarser
     loss: float  # of the released cells: 0 keeps every value, 1 hides all
-    was: str | None  # a label that many share, where there is one …
-    became: str | None  # … and what it was released as
+    original_label: str | None  # a label that many share, where there is one …
+    released_label: str | None  # … and what it was released as
 
     @property
     def kind(self) -> FateKind:
         """The fate in one word."""
-        return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
+        return "kept" if self.kept_share == 1 else "hidden" if self.hidden_share == 1 else "coarsened"
 
 
 def original_tables(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
@@ -128,7 +128,7 @@ def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
     inside[rows] = True
     if table.entities is None:
         return int(table.counts[inside].sum())
-    return len(np.unique(table.entities.taken(np.flatnonzero(inside)).values))
+    return len(np.unique(table.entities.selected(np.flatnonzero(inside)).values))
 
 
 def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:

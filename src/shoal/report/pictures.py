@@ -56,9 +56,9 @@ def charts_of(
     columns: Sequence[str] = (),
 ) -> Charts:
     """Return the charts of a report by section."""
-    own = None if frontier is None else asked_for(release.policy, frontier)
+    policy_point = None if frontier is None else asked_for(release.policy, frontier)
     groups = groups_of(release.attacks if attacks is None else attacks)
-    return Charts(pictures(release, summary(release, columns), frontier, own, groups))
+    return Charts(pictures(release, summary(release, columns), frontier, policy_point, groups))
 
 
 def groups_of(attacks: Attacks | Sequence[Risk] | None) -> list[Group]:
@@ -72,53 +72,53 @@ def groups_of(attacks: Attacks | Sequence[Risk] | None) -> list[Group]:
     ]
 
 
-def worst_class(found: Worst | None) -> str:
+def worst_class(worst: Worst | None) -> str:
     """Describe a class by its released labels; a class of one person is not described."""
-    if found is None:
+    if worst is None:
         return "all classes are equal"
-    if not found.labels:
+    if not worst.labels:
         return "not shown: a single person"
-    told = [f"{name} {label}" for name, label in found.labels if label != TOP]
-    hidden = len(found.labels) - len(told)
-    rest = f"all else {TOP}" if told else f"{TOP} in every column"
-    return f"{', '.join(told + [rest] * (hidden > 0))} ({format_count(found.records, 'record')})"
+    labels = [f"{name} {label}" for name, label in worst.labels if label != TOP]
+    hidden = len(worst.labels) - len(labels)
+    rest = f"all else {TOP}" if labels else f"{TOP} in every column"
+    return f"{', '.join(labels + [rest] * (hidden > 0))} ({format_count(worst.records, 'record')})"
 
 
 def pictures(
-    release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
+    release: Release, contents: Summary, frontier: Frontier | None, policy_point: int | None, groups: Sequence[Group]
 ) -> dict[str, Chart]:
     """Return the charts of a report by section."""
-    unique, one = told.bins[0], counted_unit(release.policy)
+    unique, unit = contents.bins[0], counted_unit(release.policy)
     drawn = {
         "risk": Chart(
-            risk_plot(told.bins, one),
+            risk_plot(contents.bins, unit),
             "risk-chart",
             "Records by class size, before and after",
             f"Unique: {format_share(unique.before, 1)} of the records before, {format_share(unique.after, 1)} after.",
         ),
         "sizes": Chart(
-            size_plot(told.bins, one),
+            size_plot(contents.bins, unit),
             "size-chart",
             "Classes of the release by size",
             f"{format_count(release.classes, 'class')}; the smallest has "
-            f"{format_count(int(release.measured['k']), one)}.",
+            f"{format_count(int(release.measured['k']), unit)}.",
         ),
         "columns": Chart(
-            loss_plot(told.columns),
+            loss_plot(contents.columns),
             "loss-chart",
             "Loss of each column",
-            _most_lost(told.columns),
+            _most_lost(contents.columns),
         ),
     }
-    if picture := _search_chart(told):
+    if picture := _search_chart(contents):
         drawn["search"] = picture
-    for i, found in enumerate(told.sensitive[:3]):
-        for place, skewed in enumerate(found.classes):
-            drawn[f"sensitive-{i}-{place}"] = Chart(
-                distribution_plot(found, place),
-                f"sensitive-{i}-{place}",
-                f"{found.column}: the release and the class {worst_class(skewed.worst)}",
-                _stands_out(found, skewed),
+    for i, distribution in enumerate(contents.sensitive[:3]):
+        for number, skewed in enumerate(distribution.classes):
+            drawn[f"sensitive-{i}-{number}"] = Chart(
+                distribution_plot(distribution, number),
+                f"sensitive-{i}-{number}",
+                f"{distribution.column}: the release and the class {worst_class(skewed.worst)}",
+                _stands_out(distribution, skewed),
             )
     for i, group in enumerate(groups):
         drawn[f"attacks-{i}"] = Chart(
@@ -129,82 +129,82 @@ def pictures(
         )
     if frontier is not None and any(point.feasible for point in frontier):
         drawn["frontier"] = Chart(
-            frontier_plot(frontier, own, "this policy"),
+            frontier_plot(frontier, policy_point, "this policy"),
             "frontier-chart",
             f"{frontier.objective} against risk",
-            frontier_in_words(frontier, own),
+            frontier_in_words(frontier, policy_point),
         )
     return drawn
 
 
 def _most_lost(columns: Sequence[Fate]) -> str:
-    most, least = (of(columns, key=lambda column: column.loss) for of in (max, min))
-    if most.loss == least.loss:
-        return f"The loss of every column is {format_share(most.loss, 1)}."
+    highest, lowest = (extreme(columns, key=lambda column: column.loss) for extreme in (max, min))
+    if highest.loss == lowest.loss:
+        return f"The loss of every column is {format_share(highest.loss, 1)}."
     return (
-        f"{most.name} has the largest loss, {format_share(most.loss, 1)}; {least.name} the smallest, "
-        f"{format_share(least.loss, 1)}."
+        f"{highest.name} has the largest loss, {format_share(highest.loss, 1)}; {lowest.name} the smallest, "
+        f"{format_share(lowest.loss, 1)}."
     )
 
 
-def _stands_out(found: Distribution, skewed: Skewed) -> str:
+def _stands_out(distribution: Distribution, skewed: Skewed) -> str:
     """Return the value that is most over-represented in the class."""
-    i = max(range(len(found.values)), key=lambda i: skewed.shares[i] - found.release[i])
-    inside, whole = format_share(skewed.shares[i], 1), format_share(found.release[i], 1)
-    return f"{found.values[i]}: {inside} of this class, {whole} of the release."
+    i = max(range(len(distribution.values)), key=lambda i: skewed.shares[i] - distribution.release[i])
+    inside, whole = format_share(skewed.shares[i], 1), format_share(distribution.release[i], 1)
+    return f"{distribution.values[i]}: {inside} of this class, {whole} of the release."
 
 
 def _most_beyond(risks: Sequence[Risk]) -> str:
     worst = max(risks, key=lambda risk: risk.above)
     control = 0.0 if worst.control is None else worst.control.share
-    told = (
+    comparison = (
         f"{worst.name} succeeded in {format_share(worst.share, 1)} of the attempts, {format_share(control, 1)} "
         "without the release"
     )
     return (
-        f"No attack succeeded more often than without the release: {told}."
+        f"No attack succeeded more often than without the release: {comparison}."
         if worst.above <= 0
-        else f"Most successful: {told}."
+        else f"Most successful: {comparison}."
     )
 
 
-def frontier_in_words(frontier: Frontier, own: int | None) -> str:
+def frontier_in_words(frontier: Frontier, policy_point: int | None) -> str:
     """Describe a frontier: its releases, those that another one dominates, and the policy's own."""
     solved = sum(point.feasible is True for point in frontier)
     worse = format_number(sum(beaten(frontier)))
-    told = f"{format_count(solved, 'release')}; {worse} of them dominated by another release."
-    point = None if own is None else frontier.points[own]
+    sentence = f"{format_count(solved, 'release')}; {worse} of them dominated by another release."
+    point = None if policy_point is None else frontier.points[policy_point]
     if point is None or point.loss is None or point.risk is None:
-        return told
+        return sentence
     return (
-        f"{told} This policy: {frontier.objective} {format_number(point.loss)} at a risk of "
+        f"{sentence} This policy: {frontier.objective} {format_number(point.loss)} at a risk of "
         f"{format_share(point.risk, 1)}."
     )
 
 
-def _search_chart(told: Summary) -> Chart | None:
+def _search_chart(contents: Summary) -> Chart | None:
     """Return the lattice, a slice of it, or the partition."""
-    if told.lattice:
-        safe = sum(node.state != "unsafe" for node in told.lattice)
-        height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
+    if contents.lattice:
+        safe = sum(node.state != "unsafe" for node in contents.lattice)
+        height = next((node.height for node in contents.lattice if node.state == "chosen"), 0)
         described = (
-            f"{format_number(safe)} of {format_number(len(told.lattice))} nodes satisfy the policy; the chosen one "
+            f"{format_number(safe)} of {format_number(len(contents.lattice))} nodes satisfy the policy; the chosen one "
             "has height"
         )
         return Chart(
-            lattice_plot(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
+            lattice_plot(contents.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
-    if told.slice is not None:
-        across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
+    if contents.slice is not None:
+        across, up, nodes = contents.slice.across, contents.slice.up, contents.slice.nodes
         safe = sum(node.state != "unsafe" for node in nodes)
         return Chart(
-            slice_plot(told.slice),
+            slice_plot(contents.slice),
             "slice-chart",
             f"The generalization lattice in {across} and {up}",
             f"{format_number(safe)} of {format_number(len(nodes))} nodes satisfy the policy.",
         )
-    if told.partition is not None:
-        part = told.partition
+    if contents.partition is not None:
+        part = contents.partition
         return Chart(
             partition_plot(part),
             "partition-chart",

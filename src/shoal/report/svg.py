@@ -210,15 +210,15 @@ def _y(plot: Plot, value: float) -> float:
     return (share if axis.rows else 1 - share) * plot.height
 
 
-def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
-    return f'<text x="{_px(x)}" y="{_px(y)}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
+def _text(x: float, y: float, text: str, anchor: str, attributes: str = "") -> str:
+    return f'<text x="{_px(x)}" y="{_px(y)}" text-anchor="{anchor}"{attributes}>{escape(text)}</text>'
 
 
 def _title(x: float, y: float, text: str, turned: bool) -> str:
-    more = f' fill="{PALETTE["muted"]}"'
+    attributes = f' fill="{PALETTE["muted"]}"'
     if turned:
-        more += f' transform="rotate(-90 {_px(x)} {_px(y)})"'
-    return _text(x, y, text, "middle", more)
+        attributes += f' transform="rotate(-90 {_px(x)} {_px(y)})"'
+    return _text(x, y, text, "middle", attributes)
 
 
 def _lines(pieces: Sequence[str], colour: str) -> Iterator[str]:
@@ -233,28 +233,28 @@ def _across(plot: Plot) -> Iterator[str]:
         yield from _lines([f"M{_px(x)},0v{_px(h)}" for x in places], "grid")
     if axis.ticks:
         yield from _lines([f"M0,{_px(h)}h{_px(w)}", *(f"M{_px(x)},{_px(h)}v5" for x in places)], "muted")
-    for x, text, anchor in _shown(list(zip(places, ("".join(lines) for _, lines in axis.ticks), strict=True)), w):
+    for x, text, anchor in _fitting(list(zip(places, ("".join(lines) for _, lines in axis.ticks), strict=True)), w):
         yield _text(x, h + 17, text, anchor)
     if axis.title:
         yield _title(w / 2, h + 17 + LINE_STEP, axis.title, turned=False)
 
 
-def _shown(labels: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str, str]]:
+def _fitting(labels: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str, str]]:
     """Return every label, or every second, fourth, … one if they would overlap; none leaves the chart at its ends."""
     every = 1
     while True:
-        kept: list[tuple[float, str, str]] = []
+        labels_that_fit: list[tuple[float, str, str]] = []
         end = -math.inf
         for x, text in labels[::every]:
             half = LETTER * letter_widths(text) / 2
             at = min(max(x, half), max(width - half, half))
-            if at - half < end + GAP and kept:
+            if at - half < end + GAP and labels_that_fit:
                 break
             end = at + half
             anchor = "start" if x < half else "end" if x > width - half else "middle"
-            kept.append(({"start": 0.0, "middle": x, "end": width}[anchor], text, anchor))
+            labels_that_fit.append(({"start": 0.0, "middle": x, "end": width}[anchor], text, anchor))
         else:
-            return kept
+            return labels_that_fit
         every *= 2
 
 
@@ -293,11 +293,11 @@ def _mark(plot: Plot, mark: Mark, tabindex: int) -> Iterator[str]:
                 sorted(_x(plot, x) for x in (mark.left, mark.right)),
                 sorted(_y(plot, y) for y in (mark.low, mark.high)),
             )
-            more = f' fill-opacity="{mark.opacity:.2f}"' if mark.opacity < 1 else ""
-            more += f' stroke="{PALETTE["ink"]}" stroke-width="0.6"' if mark.outlined else ""
+            attributes = f' fill-opacity="{mark.opacity:.2f}"' if mark.opacity < 1 else ""
+            attributes += f' stroke="{PALETTE["ink"]}" stroke-width="0.6"' if mark.outlined else ""
             size = f'width="{_px(xs[1] - xs[0])}" height="{_px(ys[1] - ys[0])}"'
             end = f">{_tip(mark.name)}</rect>" if mark.name else "/>"
-            yield f'<rect x="{_px(xs[0])}" y="{_px(ys[0])}" {size} fill="{PALETTE[mark.colour]}"{more}{end}'
+            yield f'<rect x="{_px(xs[0])}" y="{_px(ys[0])}" {size} fill="{PALETTE[mark.colour]}"{attributes}{end}'
         case Symbols():
             yield from _symbols(plot, mark, tabindex)
         case Stretch():

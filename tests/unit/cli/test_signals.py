@@ -93,7 +93,7 @@ def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> No
 def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some extension modules abort the process when an exception comes while they are loaded.
     monkeypatch.setattr(signals, "received", [])
-    monkeypatch.setattr(signals, "held", [])
+    monkeypatch.setattr(signals, "postponing", [])
     loaded = []
 
     def load() -> None:
@@ -137,7 +137,7 @@ from shoal.cli import commands as cli
 from shoal.cli import signals
 
 def program():
-    signals.held.clear()
+    signals.postponing.clear()
     try:
         import late
         time.sleep(60)
@@ -152,7 +152,7 @@ cli.main()
 def test_nor_is_one_that_a_library_begins_on_its_own(tmp_path: Path) -> None:
     told = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.2)\nwhole = 'all of it'\n"
     (tmp_path / "late.py").write_text(told, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == "stopped after all of it\n"
 
@@ -167,7 +167,7 @@ class Hidden:
         os.kill(os.getpid(), signal.SIGTERM)
 
 def program():
-    signals.held.clear()
+    signals.postponing.clear()
     try:
         Hidden()
         time.sleep(60)

@@ -23,7 +23,7 @@ from shoal.report.intrusion import within_budget
 from shoal.report.lettering import WIDTH
 from shoal.report.pictures import groups_of, pictures
 from shoal.report.summary import LatticeNode, summary
-from shoal.report.svg import EDGE, GAP, LETTER, Chart, Symbols, _shown, plot_svg
+from shoal.report.svg import EDGE, GAP, LETTER, Chart, Symbols, _fitting, plot_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "title", "g", "path", "text", "rect", "line"}
@@ -167,7 +167,7 @@ def test_steps_are_round_and_few(low: float, reach: float, most: int) -> None:
 @given(st.lists(st.tuples(st.floats(0, 200), st.text("abc漢", max_size=9)), max_size=9), st.floats(70, 200))
 def test_labels_that_are_shown_do_not_overlap(labels: list[tuple[float, str]], width: float) -> None:
     labels = sorted((min(x, width), text) for x, text in labels)
-    shown = _shown(labels, width)
+    shown = _fitting(labels, width)
     assert bool(shown) == bool(labels)
     edges = []
     for x, text, anchor in shown:

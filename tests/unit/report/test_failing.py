@@ -49,7 +49,7 @@ def test_who_is_at_fault_counted_by_hand() -> None:
     assert found.at_fault == sum(small) == 6
     assert [(size.name, size.classes, size.records) for size in found.sizes] == [("1", 6, 6)]
     # Without the code two towns of twelve are left; without the town the six codes are still alone.
-    assert found.without == (("code", 0), ("town", 6))
+    assert found.failing_without == (("code", 0), ("town", 6))
     assert found.sentence == (
         "This table does not satisfy its policy: 2 of 2 requirements failed, 1 identifier not removed; 24 records in 8 "
         "classes."
@@ -97,7 +97,7 @@ def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
     verdicts, table = checked(safe, Policy.of(fields), None)
     found = check_report(verdicts, table, Policy.of(fields))
     assert found.sentence == "This table satisfies its policy: all 2 requirements hold; 24 records in 2 classes."
-    assert (found.fails, found.sizes, found.steps, found.without) == ((), (), (), ())
+    assert (found.fails, found.sizes, found.steps, found.failing_without) == ((), (), (), ())
     limited = Policy.of({**fields, "require": [*FIELDS["require"], {"model": "linkage-risk", "max": 0.5}]})
     unknown = check_report(judge_release(table, limited), table, limited)
     assert unknown.sentence.startswith(

@@ -21,11 +21,11 @@ def show_demo(result: Demo, folder: Path) -> None:
     console.print(text(question, style="bold"))
     console.print(text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))
     table = Columns("voters", "before", "for tables", "for analysis")
-    for row, of in _LINKAGE_ROWS.items():
-        table.add(row, *(of(link) for link in (result.before, result.after, result.after_analysis)))
+    for row, figure in _LINKAGE_ROWS.items():
+        table.add(row, *(figure(link) for link in (result.before, result.after, result.after_analysis)))
     table.show(console)
-    asked = " and ".join(verdict.asked for verdict in result.release.verdicts.verdicts)
-    console.print(text(f"\nIn between, the table was anonymized twice, each time with {asked}. One patient:\n"))
+    requirements = " and ".join(verdict.asked for verdict in result.release.verdicts.verdicts)
+    console.print(text(f"\nIn between, the table was anonymized twice, each time with {requirements}. One patient:\n"))
     quasi = result.release.policy.quasi
     patient = Columns("", *quasi, "loss", texts=range(len(quasi) + 1))
     losses = dict(zip(result.patient, (0.0, result.release.loss["loss"], result.analysis.loss["loss"]), strict=True))

@@ -9,44 +9,44 @@ from shoal.results.integral.recurrence import IntegralResult
 from shoal.text.figures import format_count, format_number
 
 
-def show_integral(found: Sequence[IntegralResult]) -> None:
+def show_integral(results: Sequence[IntegralResult]) -> None:
     """Show the results that recur most, the one to publish, and what a change tells."""
-    for each in found:
-        of_group = "" if each.group is None else f", group {each.group}"
-        drawn = "all" if each.exhaustive else "drawn"
+    for result in results:
+        of_group = "" if result.group is None else f", group {result.group}"
+        drawn = "all" if result.exhaustive else "drawn"
         console.print(
             text(
-                f"{each.asked}{of_group}: {format_count(each.persons, 'person')}, "
-                f"{format_count(each.subsets, 'subset')} ({drawn})",
+                f"{result.asked}{of_group}: {format_count(result.persons, 'person')}, "
+                f"{format_count(result.subsets, 'subset')} ({drawn})",
                 style="bold",
             )
         )
         table = Columns("result", "generators", "largest share", "smallest share", "Jaccard", "")
-        for one in each.recurrences[:5]:
-            overlap = one.overlap
+        for recurrence in result.recurrences[:5]:
+            overlap = recurrence.overlap
             table.add(
-                str(one.value),
-                format_number(one.generators),
+                str(recurrence.value),
+                format_number(recurrence.generators),
                 format_number(overlap.largest_share),
                 format_number(overlap.smallest_share),
                 format_number(overlap.jaccard),
-                "may be published" if one.qualifies else one.reason,
+                "may be published" if recurrence.qualifies else recurrence.reason,
             )
         table.show(console)
-        if each.published is None:
+        if result.published is None:
             console.print(text("No result may be published: use a larger step, or more subsets.", style="bold red"))
         else:
-            lost = ", ".join(f"{name.replace('_', ' ')} {format_number(value)}" for name, value in each.loss.items())
-            console.print(text(f"Publish: {each.published}", style="bold green"))
+            lost = ", ".join(f"{name.replace('_', ' ')} {format_number(value)}" for name, value in result.loss.items())
+            console.print(text(f"Publish: {result.published}", style="bold green"))
             console.print(text(f"For the owner only: {lost}."))
-        if each.change is not None:
-            change = each.change
-            told = "hidden" if change.hidden else "NOT hidden"
-            told += f" (for the owner: {change.added_records} records added, {change.removed_records} removed)"
+        if result.change is not None:
+            change = result.change
+            sentence = "hidden" if change.hidden else "NOT hidden"
+            sentence += f" (for the owner: {change.added_records} records added, {change.removed_records} removed)"
             console.print(
                 text(
-                    f"Change from {change.before} to {change.after}: {told}; a person was added with probability up "
-                    f"to {format_number(change.added)}, removed with up to {format_number(change.removed)} "
+                    f"Change from {change.before} to {change.after}: {sentence}; a person was added with probability "
+                    f"up to {format_number(change.added)}, removed with up to {format_number(change.removed)} "
                     f"({format_number(change.by_chance)} by chance)."
                 )
             )

@@ -22,25 +22,25 @@ NARROW = 60  # characters of a line, however narrow the terminal is
 WIDE = 24  # columns of one role from which only those with something to say have a line of their own
 
 
-def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
+def show_inspection(inspection: Inspection, notes: Sequence[str], output: Path | None) -> None:
     """Show the decisions to make first, the columns by their suggested roles, then how unique records are."""
-    persons = f"; {found.entity!r} identifies people, and some have several records" if found.entity else ""
-    counts = ", ".join(f"{len(names)} {role}" for role in HEADINGS if (names := found.having(role)))
-    console.print(text(f"{format_count(found.records, 'record')}, {counts}{persons}", style="bold"))
-    if found.decisions:
+    persons = f"; {inspection.entity!r} identifies people, and some have several records" if inspection.entity else ""
+    counts = ", ".join(f"{len(names)} {role}" for role in HEADINGS if (names := inspection.having(role)))
+    console.print(text(f"{format_count(inspection.records, 'record')}, {counts}{persons}", style="bold"))
+    if inspection.decisions:
         console.print(text("Decide first (with --known a,b or --sensitive x,y or --plain z, or in the policy):"))
-        for decision in found.decisions[:3]:
+        for decision in inspection.decisions[:3]:
             console.print(text(f"  {decision.sentence}"))
     for role, heading in HEADINGS.items():
-        if found.having(role):
-            _show_role(found, role, heading)
+        if inspection.having(role):
+            _show_role(inspection, role, heading)
     console.print()
     sets = Columns("unique by", "unique records", "share", "distinct", "separation")
     for size in (1, 2, 3):
-        for separation in found.strongest(size, 1):
+        for separation in inspection.strongest(size, 1):
             _separation_row(sets, separation)
     sets.show(console)
-    for sentence in found.keeping.sentences if found.keeping else ():
+    for sentence in inspection.keeping.sentences if inspection.keeping else ():
         console.print(text(sentence))
     for note in notes:
         console.print(text(f"Note: {note}", style="yellow"))
@@ -51,20 +51,20 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
         console.print(text("\nAdd -o policy.toml to write a policy that you can edit and run."))
 
 
-def _show_role(found: Inspection, role: Role, heading: str) -> None:
+def _show_role(inspection: Inspection, role: Role, heading: str) -> None:
     """Show a line for each column of a role; a group of one kind is one line, and so is the rest of a wide table."""
     console.print(text(f"\n{heading}", style="bold"))
-    groups = [names for names in found.batteries if set(names) <= set(found.having(role))]
+    groups = [names for names in inspection.batteries if set(names) <= set(inspection.having(role))]
     grouped = {name for names in groups for name in names}
-    columns = [column for column in found.columns if column.role == role and column.name not in grouped]
+    columns = [column for column in inspection.columns if column.role == role and column.name not in grouped]
     reasons: dict[str, list[InspectedColumn]] = {}
     for column in columns[:WIDE]:
         reasons.setdefault(column.why + (" (unsure)" if column.sure == "unsure" else ""), []).append(column)
-    for why, alike in reasons.items():
+    for reason, alike in reasons.items():
         if len(alike) == 1:
-            _show_line(f"{_contents(alike[0])}: {why}")
+            _show_line(f"{_contents(alike[0])}: {reason}")
             continue
-        _show_line(f"{why}:")
+        _show_line(f"{reason}:")
         for column in alike:
             _show_line(f"  {_contents(column)}")
     if len(columns) > WIDE:
@@ -95,19 +95,19 @@ def _separation_row(table: Columns, separation: Separation) -> None:
     )
 
 
-def show_hierarchy(found: Preview, most: int, saved: Path | None) -> None:
+def show_hierarchy(preview: Preview, max_labels: int, saved: Path | None) -> None:
     """Show the levels of a hierarchy with their labels, and the policy line that names it."""
-    values = f"{format_count(len(found.hierarchy.leaves), 'value')} in {format_count(found.records, 'record')}"
-    nulls = f", {format_number(found.missing)} without a value" if found.missing else ""
-    console.print(text(f"{found.column}: {values}{nulls}", style="bold"))
-    if found.told:
-        console.print(text(f"Read as {found.told}."))
+    values = f"{format_count(len(preview.hierarchy.leaves), 'value')} in {format_count(preview.records, 'record')}"
+    nulls = f", {format_number(preview.missing)} without a value" if preview.missing else ""
+    console.print(text(f"{preview.column}: {values}{nulls}", style="bold"))
+    if preview.told:
+        console.print(text(f"Read as {preview.told}."))
     table = Columns("level", "labels", "fewest records", "labels with their records", texts=(3,))
-    for level in found.levels:
+    for level in preview.levels:
         pairs = [(label, n) for label, n in zip(level.labels, level.records, strict=True) if n]
-        shown = ", ".join(f"{label} ({format_number(n)})" for label, n in pairs[:most])
-        more = f", and {format_number(len(pairs) - most)} more" if len(pairs) > most else ""
-        table.add(str(level.number), format_number(len(level.labels)), format_number(level.smallest), shown + more)
+        labels = ", ".join(f"{label} ({format_number(n)})" for label, n in pairs[:max_labels])
+        rest = f", and {format_number(len(pairs) - max_labels)} more" if len(pairs) > max_labels else ""
+        table.add(str(level.number), format_number(len(level.labels)), format_number(level.smallest), labels + rest)
     table.show(console)
     console.print(text("\nIn a policy:"))
-    console.print(text(f"  {found.policy_line(None if saved is None else saved.name)}"))
+    console.print(text(f"  {preview.policy_line(None if saved is None else saved.name)}"))

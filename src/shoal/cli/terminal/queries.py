@@ -41,13 +41,13 @@ def show_noisy_answers(answers: Answers) -> None:
         console.print(text(note, "dim"))
 
 
-def show_synthetic(made: SyntheticTable, path: str) -> None:
+def show_synthetic(synthetic: SyntheticTable, path: str) -> None:
     """Print what a synthetic table keeps and what it cost."""
-    console.print(text(f"Written: {path}, {format_number(made.table.num_rows)} rows that belong to nobody."))
-    kept = "; ".join(f"{a} and {b}" for a, b in made.pairs) or "none"
-    console.print(text(f"Counted in pairs: {kept}."))
-    console.print(text(f"Spent: {made.cost}. Protected: {made.unit}."))
-    if made.left is not None:
-        console.print(text(f"Left: {made.left}."))
-    for note in made.notes:
+    console.print(text(f"Written: {path}, {format_number(synthetic.table.num_rows)} rows that belong to nobody."))
+    pairs = "; ".join(f"{a} and {b}" for a, b in synthetic.pairs) or "none"
+    console.print(text(f"Counted in pairs: {pairs}."))
+    console.print(text(f"Spent: {synthetic.cost}. Protected: {synthetic.unit}."))
+    if synthetic.left is not None:
+        console.print(text(f"Left: {synthetic.left}."))
+    for note in synthetic.notes:
         console.print(text(note, "dim"))

@@ -19,9 +19,10 @@ from shoal.engines.base import Rows
 from shoal.models.finding import Finding
 from shoal.release import Release
 from shoal.release.replay import Replay
-from shoal.report.essentials import SHARES, essentials, proof
+from shoal.report.essentials import essentials, loss_sentence, proof
 from shoal.report.fates import fates
-from shoal.text.figures import format_count, format_number
+from shoal.report.rows import level_words, size_words
+from shoal.text.figures import format_number
 
 WRITTEN = {
     "certificate": "Certificate",
@@ -36,7 +37,7 @@ def show_release(
     release: Release,
     output: str | Path,
     about_file: Sequence[Finding] = (),
-    beside: Mapping[str, Path | None] | None = None,
+    companions: Mapping[str, Path | None] | None = None,
     *,
     verbose: bool = False,
 ) -> None:
@@ -52,17 +53,16 @@ def show_release(
     findings = (*release.findings, *about_file)
     show_findings(findings)
     console.print(text(f"Written and verified: {output}"))
-    for what, path in (beside or {}).items():
+    for kind, path in (companions or {}).items():
         if path is not None:
-            console.print(text(f"{WRITTEN[what]}: {path}"))
+            console.print(text(f"{WRITTEN[kind]}: {path}"))
 
 
 def show_brief(release: Release) -> None:
     """Show the policy verdict, the three answers, and the information loss."""
     verdicts = release.verdicts
-    asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
-    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
-    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))
+    requirements = "; ".join(verdict.asked for verdict in verdicts.verdicts)
+    console.print(text(f"{verdicts.sentence}: {requirements}; {size_words(verdicts)}.", style=policy_style(verdicts)))
     if release.attacks is not None:
         green = verdicts.publication == "ready"
         show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)], green=green)
@@ -70,12 +70,9 @@ def show_brief(release: Release) -> None:
     original = release.counted.table
     columns = fates(release, original, release.recoding.parts(original))
     answers = essentials(release, columns, release.attacks, labels=True)
-    for answer in (answers.found, answers.left, answers.inferred):
+    for answer in (answers.identification, answers.remaining, answers.inference):
         console.print(text(answer))
-    objective = release.policy.release.objective
-    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
-    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
-    console.print(text(f"{loss}: {proof(release.recoding)}."))
+    console.print(text(loss_sentence(release)))
     if release.recoding.hiding is not None:
         console.print(text(f"{release.recoding.hiding.sentence} Do not publish this line."))
 
@@ -86,9 +83,8 @@ def _show_details(release: Release) -> None:
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
-        level = release.levels[hierarchy.column]
-        at = "mixed" if level is None else str(level)
-        levels.add(hierarchy.column, at, str(hierarchy.number_of_top), _example(release, hierarchy.column))
+        name = hierarchy.column
+        levels.add(name, level_words(release.levels[name]), str(hierarchy.number_of_top), _example(release, name))
     levels.show(console)
     console.print()
     _show_losses(release)
@@ -128,26 +124,26 @@ def _show_losses(release: Release) -> None:
     console.print()
 
 
-def show_replay(done: Replay, output: Path | str) -> None:
+def show_replay(replay: Replay, output: Path | str) -> None:
     """Show the result of a replay on new rows."""
-    show_check(done.verdicts)
+    show_check(replay.verdicts)
     console.print()
     reasons = {
-        "have values unknown to the recoding": done.unknown,
-        "have suppressed tuples": done.suppressed,
-        "would violate the policy": done.failing,
+        "have values unknown to the recoding": replay.unknown,
+        "have suppressed tuples": replay.suppressed,
+        "would violate the policy": replay.failing,
     }
-    n = done.rows.n_records + done.held_back
-    console.print(text(f"{format_number(done.held_back)} of {format_number(n)} records held back."))
+    n = replay.rows.n_records + replay.held_back
+    console.print(text(f"{format_number(replay.held_back)} of {format_number(n)} records held back."))
     for reason, records in reasons.items():
         if records:
             console.print(text(f"Note: {format_number(records)} {reason}", style="yellow"))
     console.print(text(f"Written and verified: {output}"))
 
 
-def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
+def show_keys(private: Path, public: Path, fingerprint: str, *, locked: bool) -> None:
     """Show a new key pair."""
     lock = "protected by a password" if locked else "without a password"
     console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
     console.print(text(f"Public key, for publication and verify --key: {public}"))
-    console.print(text(f"Its SHA-256, with which others can check that it is yours: {own}"))
+    console.print(text(f"Its SHA-256, with which others can check that it is yours: {fingerprint}"))

@@ -68,7 +68,7 @@ def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_
     assert str(output) in text.replace("\n", "")
     assert "Certificate" not in text
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
-    show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
+    show_release(released(algorithm="datafly", max_suppression=0.4), output, companions=beside)
     text = capsys.readouterr().out
     assert "not proved optimal" in text
     assert "Certificate: proof.json" in text
