@@ -150,14 +150,14 @@ class LeafGrid:
             if all(depth[j] for j in turned):
                 differs = self._differs(start, turned, depth)
                 cost = cost + sum(price[corner] for _, corner in corners) * differs
-        second = np.unravel_index(int(np.argmin(np.where(possible, cost, np.inf))), shape)
-        ends = [(s, int(e)) if j in turned else (s,) for j, (s, e) in enumerate(zip(start, second, strict=True))]
-        leaves = [*itertools.product(*ends)]
+        second = tuple(map(int, np.unravel_index(int(np.argmin(np.where(possible, cost, np.inf))), shape)))
+        far_end = tuple(e if j in turned else s for j, (s, e) in enumerate(zip(start, second, strict=True)))
+        leaves = [*itertools.product(*((s, far_end[j]) if j in turned else (s,) for j, s in enumerate(start)))]
         moved = {
             int(cells[leaf])
             for depth, cells in self._cells_above.items()
             if all(
-                depth[j] and self.ancestors[j][depth[j]][ends[j][0]] != self.ancestors[j][depth[j]][ends[j][1]]
+                depth[j] and self.ancestors[j][depth[j]][start[j]] != self.ancestors[j][depth[j]][far_end[j]]
                 for j in turned
             )
             for leaf in leaves
