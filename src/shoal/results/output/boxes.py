@@ -24,7 +24,7 @@ LeafPrices = Mapping[tuple[int, ...], Floats]  # by depth: the price of hiding t
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class CellBox:
     """A move: by how much each class changes, the cells that change by it, and what hiding these would cost."""
 
     classes: Numbers
@@ -96,7 +96,7 @@ class LeafGrid:
 
     def cheapest_box(
         self, targets: Numbers, up: float, falls: Floats, rising: Flags, down: float, slack: Floats, prices: LeafPrices
-    ) -> Box | None:
+    ) -> CellBox | None:
         """Return the cheapest box that moves the sum of the target classes up by ``up`` and down by ``down``.
 
         Upwards, no class may fall by more than ``falls``, and only ``rising`` ones may rise; downwards, none may fall
@@ -111,7 +111,7 @@ class LeafGrid:
         can_fall, can_rise = (falls >= up) & others, (slack >= down) & rising & others
         if slack[self.classes[start]] < down:
             return None
-        cheapest: Box | None = None
+        cheapest: CellBox | None = None
         for turned in self._dimension_sets():
             box = self._box(start, turned, can_fall, can_rise, prices)
             if box is not None and (cheapest is None or box.cost < cheapest.cost):
@@ -129,7 +129,7 @@ class LeafGrid:
 
     def _box(
         self, start: tuple[int, ...], turned: tuple[int, ...], can_fall: Flags, can_rise: Flags, prices: LeafPrices
-    ) -> Box | None:
+    ) -> CellBox | None:
         """Return the cheapest box from a leaf with a second label in some dimensions; None if none can move."""
         shape = tuple(n if j in turned else 1 for j, n in enumerate(self.classes.shape))
         # The far ends of each dimension: itself only, or all of its labels.
@@ -162,7 +162,7 @@ class LeafGrid:
             )
             for leaf in leaves
         }
-        return Box(
+        return CellBox(
             np.array([self.classes[leaf] for leaf in leaves], np.int64),
             np.array([-1.0 if odd else 1.0 for odd, _ in corners]),
             np.array(sorted(moved), np.int64),

@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from shoal.errors import CannotTellError
-from shoal.results.output.boxes import Box, LeafGrid, LeafPrices
+from shoal.results.output.boxes import CellBox, LeafGrid, LeafPrices
 from shoal.results.output.linear import BRANCHES, TOLERANCE, Flags, InsideKnowledge, LinearIntruder, Totals, time_left
 from shoal.tables.frequency import Floats
 
@@ -83,7 +83,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Move:
+class CellMove:
     """Another table with the same published totals: by how much some classes differ, and which cells change."""
 
     classes: NDArray[np.int64]
@@ -91,7 +91,7 @@ class Move:
     cells: frozenset[int]
 
     @classmethod
-    def between(cls, way: Floats, cells: csr_array) -> Move:
+    def between(cls, way: Floats, cells: csr_array) -> CellMove:
         """Return the move of all classes by the entries of ``way``."""
         changed = np.abs(cells @ way) > 1e-9 * max(float(np.abs(way).max(initial=0.0)), 1e-300)
         classes = np.flatnonzero(way)
@@ -102,7 +102,7 @@ class Move:
         return float(self.amounts[np.isin(self.classes, target.classes)].sum())
 
 
-Evidence = dict[tuple[int, int], Move]  # by the identity of a target and the direction: a move that is far enough
+Evidence = dict[tuple[int, int], CellMove]  # by the identity of a target and the direction: a move that is far enough
 INSIDE = 2  # upwards, for contributors to other classes
 
 
@@ -116,7 +116,7 @@ class Puzzle:
     costs: Floats  # (cells)
     insiders: Sequence[Insiders | None]  # per quantity
     grid: LeafGrid | None = None  # of a table whose leaves are its classes, judged by itself
-    boxes: dict[ProtectedTotal, Box] = field(default_factory=dict)  # found so far, of cells that were hidden
+    boxes: dict[ProtectedTotal, CellBox] = field(default_factory=dict)  # found so far, of cells that were hidden
     deadline: float = math.inf  # of what must be done for any answer, on the clock of time.monotonic
 
     def exposed(
@@ -149,7 +149,7 @@ class Puzzle:
         """Return what hiding more costs; of a table whose leaves are not its classes, nothing."""
         return {} if self.grid is None else self.grid.leaf_prices(np.where(hidden, 0.0, self.costs))
 
-    def cheapest_box(self, target: ProtectedTotal, prices: LeafPrices) -> Box | None:
+    def cheapest_box(self, target: ProtectedTotal, prices: LeafPrices) -> CellBox | None:
         """Return the box that protects a target and hides the cheapest cells besides; None if none can."""
         if self.grid is None:
             return None
@@ -175,7 +175,7 @@ class Puzzle:
             cells = frozenset(box.cells.tolist())
             for sign, amount in ((1, max(target.above, target.insider)), (-1, target.below)):
                 if amount > 0:
-                    evidence[id(target), sign] = Move(box.classes, sign * amount * box.amounts, cells)
+                    evidence[id(target), sign] = CellMove(box.classes, sign * amount * box.amounts, cells)
 
     def _from_inside(
         self, intruder: LinearIntruder, target: ProtectedTotal, evidence: Evidence, insiders: Insiders
@@ -198,7 +198,7 @@ class Puzzle:
         }
         reached, way = intruder.reach(target.classes, 1, level, everyone)
         if reached >= level - slight:
-            evidence[id(target), INSIDE] = Move.between(way, intruder.totals.cells)
+            evidence[id(target), INSIDE] = CellMove.between(way, intruder.totals.cells)
             return
         evidence.pop((id(target), INSIDE), None)
         for i in everyone:
@@ -236,7 +236,7 @@ def _unmoved(
             way = intruder.moving_most([(pending[0].classes, pending[0].level(sign))], sign)
         rest = pending
         if way is not None:
-            move = Move.between(way, intruder.totals.cells)
+            move = CellMove.between(way, intruder.totals.cells)
             moved = {id(t) for t in near if t.sum_of(way) * sign >= t.level(sign) * (1 - TOLERANCE)}
             evidence.update({(target_id, sign): move for target_id in moved})
             rest = [target for target in pending if id(target) not in moved]
