@@ -23,7 +23,7 @@ from shoal.notation.numbers import parse_number
 from shoal.notation.same_values import said_value, says_nothing
 from shoal.policy.coarsening import Coarsening
 
-COST = 0.05  # the loss that the requirements may add
+COST = 0.02  # the loss that the requirements may add
 MANY_VALUES = 12  # different numbers from which on a class must have a range of them
 RARE = 0.05  # of the records may have a number that fewer than k share, before numbers are rounded
 # How much of the records may be cut at each end, and how many different numbers rounding must leave: of the first pair
