@@ -18,7 +18,7 @@ from shoal.findings import Finding, finding, findings_of, ordered
 from shoal.findings.evidence import of_release
 from shoal.forbidden.mining import mine
 from shoal.hierarchies.spelling import Spelling
-from shoal.judge import Gaps, as_seen, judge_release, require
+from shoal.judge import Gaps, as_attackers_see, judge_release, require
 from shoal.judge.figures import Figures, figures
 from shoal.judge.recount import Reference, recounted, recounted_by
 from shoal.models.closeness import DISTANCES, TCloseness
@@ -377,4 +377,4 @@ def _figures(table: FrequencyTable, policy: Policy) -> Figures:
             distances |= dict.fromkeys([model.column] if model.column else policy.sensitive, model.distance)
         if isinstance(model, RecursiveDiversity):
             l = model.l
-    return figures(table, l=l, distances=distances, seen=as_seen(table, policy))
+    return figures(table, l=l, distances=distances, attacker_view=as_attackers_see(table, policy))

@@ -1,4 +1,4 @@
-"""Laws for models, losses, searches and attacks, tried on random small tables: ``check_model(MyModel)``.
+"""Laws for models, losses, searches, attacks and masks, tried on random small tables: ``check_model(MyModel)``.
 
 A requirement, a loss or a search that breaks one of them gives releases that are not safe or not optimal, although
 nothing fails. Each check raises ``LawError`` with the law that is broken and the number of the table that breaks it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ PASSES = 1e-9  # relative rounding error of a loss
 
 
 class LawError(AssertionError):
-    """A model, loss, search or attack breaks a law that the rest of the package relies on."""
+    """A model, loss, search, attack or mask breaks a law that the rest of the package relies on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,8 @@ def random_table(seed: str, *, columns: int | None = None, persons: bool | None 
         entities = np.array([rng.randrange(max(1, n // 2)) for _ in range(n)], np.int32)
     mine = codes[:n]
     table, parting = (
-        count_records(tuple(names), mine, sensitive, entities, hierarchies, apart=apart)[0] for apart in (False, True)
+        count_records(tuple(names), mine, sensitive, entities, hierarchies, separately=apart)[0]
+        for apart in (False, True)
     )
     return RandomTable(rng, table, count_records(tuple(names), codes, {}, None, hierarchies)[0], parting)
 
@@ -143,7 +145,7 @@ def check_model(model: type[PrivacyModel] | PrivacyModel, *, tables: int = 120) 
     LawError
         If a verdict depends on the order of classes, or on other classes despite ``class_by_class``; if a union
         of classes fails where ``merging`` says that it passes; if a part of a class passes that is larger than
-        ``most_kept``; if a stricter parameter lets more classes pass; or if ``optimal`` and ``exhaustive`` differ.
+        ``max_passing``; if a stricter parameter lets more classes pass; or if ``optimal`` and ``exhaustive`` differ.
 
     Examples
     --------
@@ -232,7 +234,7 @@ def _check_declaration(model: PrivacyModel) -> None:
         'merging = "table" is for a ReleaseModel, and only for one: no search enforces it otherwise',
     )
     _require(model.merging in ("absorbing", "convex", "table"), f"merging = {model.merging!r} is unknown")
-    _require(bool(model.asked.strip()), "asked is empty")
+    _require(bool(model.summary.strip()), "summary is empty")
     _require(type(model).model_validate(model.model_dump()) == model, "the fields do not describe the model")
 
 
@@ -243,12 +245,12 @@ def _check_verdicts(model: PrivacyModel, drawn: RandomTable) -> None:
     _require(passes.dtype == np.bool_, "passes is an array of truth values")
     _require(not np.isnan(scores).any(), "a score is not a number")
     order = np.array(drawn.rng.sample(range(table.n_classes), table.n_classes), np.int64)
-    mixed = table.taken(order)
+    mixed = table.selected(order)
     _require(bool((model.passes(mixed) == passes[order]).all()), "a verdict depends on the order of the classes")
     _require(np.allclose(model.scores(mixed), scores[order]), "a score depends on the order of the classes")
     if model.class_by_class:
         chosen = order[: drawn.rng.randint(1, len(order))]
-        judged = model.passes(table.taken(chosen))
+        judged = model.passes(table.selected(chosen))
         _require(
             bool((judged == passes[chosen]).all()), "class_by_class: the verdict of a class depends on other classes"
         )
@@ -283,7 +285,7 @@ def _check_unions(model: PrivacyModel, drawn: RandomTable) -> None:
 
 
 def _check_parts(model: PrivacyModel, rng: random.Random) -> None:
-    """Compare ``most_kept`` with the largest union of passing parts of a class."""
+    """Compare ``max_passing`` with the largest union of passing parts of a class."""
     counts = [rng.randint(0, 3) for _ in range(rng.randint(1, 3))]
     if not any(counts) or not model.class_by_class:
         return
@@ -297,8 +299,10 @@ def _check_parts(model: PrivacyModel, rng: random.Random) -> None:
         # Parts of one class share its people, so with a population one part stands for any union of them.
         passing = accepted if isinstance(component, PopulationModel) else _unions(accepted, counts)
         largest = max(map(sum, passing), default=0)
-        greatest = float(component.most_kept(table, np.array([len(parts) - 1]))[0])
-        _require(largest <= greatest + 1e-6, f"most_kept says {greatest:g}, but {largest} records of a class can stay")
+        greatest = float(component.max_passing(table, np.array([len(parts) - 1]))[0])
+        _require(
+            largest <= greatest + 1e-6, f"max_passing says {greatest:g}, but {largest} records of a class can stay"
+        )
 
 
 def _parts_histogram(name: str, parts: Sequence[tuple[int, ...]], rng: random.Random) -> Histogram:
@@ -349,7 +353,9 @@ def _check_limit(model: ReleaseModel, drawn: RandomTable) -> None:
     table = drawn.judged
     value, excess = model.value(table), model.excess(table)
     order = np.array(drawn.rng.sample(range(table.n_classes), table.n_classes), np.int64)
-    _require(bool(np.isclose(model.value(table.taken(order)), value)), "the figure depends on the order of the classes")
+    _require(
+        bool(np.isclose(model.value(table.selected(order)), value)), "the figure depends on the order of the classes"
+    )
     _require(excess.shape == (table.n_classes,), "excess has one entry for each class")
     if abs(value - model.max) > PASSES:
         _require((excess.sum() <= 0) == (value <= model.max), "excess and value disagree about the limit")
@@ -361,7 +367,7 @@ def _check_optimal(model: PrivacyModel, drawn: RandomTable) -> None:
         best, pruned = (_answer(problem, name) for name in ("exhaustive", "optimal"))
         _require(
             _plain(problem, best) == _plain(problem, pruned),
-            "optimal and exhaustive differ: merging, class_by_class, unions_pass, possible or most_kept is not true",
+            "optimal and exhaustive differ: merging, class_by_class, unions_pass, possible or max_passing is not true",
         )
         if best is not None and problem.people is None and not problem.of_release:
             classes = released(problem, best)
@@ -610,3 +616,57 @@ def _check_risk(risk: Risk) -> None:
     _require(bool(risk.sentence.strip()), f"{name}: no sentence")
     if risk.control is not None:
         _require(0 <= risk.control.share <= 1 + PASSES, f"{name}: an impossible control")
+
+
+def check_mask(mask: Callable[[pa.Table, int], pa.Table], *, separately: bool = False, tables: int = 20) -> None:
+    """Check that a method that changes numbers leaves at least k equal records, and everything else as it was.
+
+    Parameters
+    ----------
+    mask
+        A function of a table with the numbers ``x`` and ``y`` and a number k, that returns the masked table.
+    separately
+        Whether each column is masked for itself: then at least k records are equal in each, not in both.
+    tables
+        How many random tables are masked.
+
+    Raises
+    ------
+    LawError
+        If a group is smaller than k, if a row or another column changes, if a number lies outside the range of its
+        column, if the order of the rows decides which numbers there are, if the same table is masked in two ways, or if
+        the original changes.
+
+    Examples
+    --------
+    >>> from shoal.masking import microaggregate
+    >>> from shoal.testing import check_mask
+    >>> check_mask(lambda table, k: microaggregate(table, ["x", "y"], k=k).table, tables=3)
+    """
+    for i in range(tables):
+        rng = random.Random(f"mask {i}")
+        n, k = rng.randint(6, 40), rng.randint(1, 5)
+        numbers = {name: [rng.randint(0, 12) / 4 for _ in range(n)] for name in "xy"}
+        original = pa.table(numbers | {"id": list(range(n))})
+        order = pa.array(rng.sample(range(n), n))
+        with _told_of(f"table {i}"):
+            masked = mask(original, k)
+            _require(masked.column_names == ["x", "y", "id"] and masked.num_rows == n, "columns or rows are missing")
+            _require(masked["id"].to_pylist() == list(range(n)), "a column that is not masked has changed")
+            _require(original["x"].to_pylist() == numbers["x"], "the original has changed")
+            for name in "xy":
+                values = masked[name].to_pylist()
+                inside = min(numbers[name]) - PASSES <= min(values) and max(values) <= max(numbers[name]) + PASSES
+                _require(inside, f"column {name!r}: a masked number lies outside the range of the column")
+            mixed = mask(original.take(order), k)
+            for names in [("x",), ("y",)] if separately else [("x", "y")]:
+                smallest = min(_tuples(masked, names).values())
+                _require(smallest >= k, f"only {smallest} records are equal in {' and '.join(names)}, not {k}")
+                # Of equal records, the order may decide which get which of several masked values.
+                equal = _tuples(masked, names) == _tuples(mixed, names)
+                _require(equal, "the order of the rows decides which numbers there are")
+            _require(mask(original, k).equals(masked), "the same table is masked in two ways")
+
+
+def _tuples(table: pa.Table, names: Sequence[str]) -> Counter[tuple[float, ...]]:
+    return Counter(zip(*(table[name].to_pylist() for name in names), strict=True))

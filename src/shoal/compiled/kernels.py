@@ -80,31 +80,31 @@ def _merge_densely(
     counts: NDArray[np.int64],
     class_of: NDArray[np.int64],
     n_values: int,
-    begun: NDArray[np.int32],
-    held: NDArray[np.int64],
+    rows_begun: NDArray[np.int32],
+    matrix: NDArray[np.int64],
     out_starts: NDArray[np.int64],
     out_values: NDArray[np.int32],
     out_counts: NDArray[np.int64],
 ) -> None:
-    """Apply ``merge_histograms`` by way of ``held``, a matrix [class, value] of zeros that fits the cache.
+    """Apply ``merge_histograms`` by way of ``matrix``, a matrix [class, value] of zeros that fits the cache.
 
-    Its first row is for class −1. ``begun``, zeros, an entry more than there are values, becomes the number of rows
-    that begin there: rows are short, and how many entries each has would be unpredictable.
+    Its first row is for class −1. ``rows_begun``, zeros, an entry more than there are values, becomes the number of
+    rows that begin there: rows are short, and a loop over the entries of each would be mispredicted.
     """
     for i in range(class_of.shape[0]):
-        begun[np.uint64(starts[i])] += 1
+        rows_begun[np.uint64(starts[i])] += 1
     row = -1
     for e in range(values.shape[0]):
-        row += begun[e]
-        held[np.uint64((class_of[np.uint64(row)] + 1) * n_values + values[e])] += counts[e]
+        row += rows_begun[e]
+        matrix[np.uint64((class_of[np.uint64(row)] + 1) * n_values + values[e])] += counts[e]
     end = np.uint64(0)
     at = np.uint64(n_values)
     for c in range(out_starts.shape[0] - 1):
         for v in range(n_values):
             # Written in any case, and overwritten where it is 0: the branch would be unpredictable.
             out_values[end] = v
-            out_counts[end] = held[at]
-            end += np.uint64(held[at] != 0)
+            out_counts[end] = matrix[at]
+            end += np.uint64(matrix[at] != 0)
             at += np.uint64(1)
         out_starts[c + 1] = end
 
@@ -115,7 +115,7 @@ def _merge_sparsely(
     values: NDArray[np.int32],
     counts: NDArray[np.int64],
     class_of: NDArray[np.int64],
-    place: NDArray[np.int64],
+    next_entry: NDArray[np.int64],
     entry_class: NDArray[np.int64],
     entry_count: NDArray[np.int64],
     first: NDArray[np.int64],
@@ -126,38 +126,38 @@ def _merge_sparsely(
 ) -> None:
     """Apply ``merge_histograms`` by distributing the entries, first by value and then, in that order, by class.
 
-    ``place``, an entry per value, and ``first`` and ``ends``, an entry per class, each and one more, are 0. Sorting the
-    values of every class would take longer, and an array's own sort half a second to compile.
+    ``next_entry``, an entry per value, and ``first`` and ``ends``, one per class, each and one more, are 0. Sorting
+    the values of every class would take longer, and an array's own sort half a second to compile.
     """
     for i in range(class_of.shape[0]):
         if class_of[i] >= 0:
             first[class_of[i] + 1] += starts[i + 1] - starts[i]
             for e in range(starts[i], starts[i + 1]):
-                place[values[e] + 1] += 1
-    for v in range(place.shape[0] - 1):
-        place[v + 1] += place[v]
+                next_entry[values[e] + 1] += 1
+    for v in range(next_entry.shape[0] - 1):
+        next_entry[v + 1] += next_entry[v]
     for c in range(first.shape[0] - 1):
         first[c + 1] += first[c]
         ends[c] = first[c]
     for i in range(class_of.shape[0]):
         if class_of[i] >= 0:
             for e in range(starts[i], starts[i + 1]):
-                at = np.uint64(place[values[e]])
-                place[values[e]] += 1
+                at = np.uint64(next_entry[values[e]])
+                next_entry[values[e]] += 1
                 entry_class[at] = class_of[i]
                 entry_count[at] = counts[e]
     begin = np.int64(0)
-    for v in range(place.shape[0] - 1):
-        for p in range(begin, place[v]):  # which is now where the entries of the value end
-            own = np.uint64(entry_class[p])
-            at = np.uint64(ends[own])
-            if ends[own] > first[own] and out_values[at - np.uint64(1)] == v:
+    for v in range(next_entry.shape[0] - 1):
+        for p in range(begin, next_entry[v]):  # which is now where the entries of the value end
+            target = np.uint64(entry_class[p])
+            at = np.uint64(ends[target])
+            if ends[target] > first[target] and out_values[at - np.uint64(1)] == v:
                 out_counts[at - np.uint64(1)] += entry_count[p]
             else:
                 out_values[at] = v
                 out_counts[at] = entry_count[p]
-                ends[own] += 1
-        begin = place[v]
+                ends[target] += 1
+        begin = next_entry[v]
     end = 0
     for c in range(first.shape[0] - 1):
         for p in range(first[c], ends[c]):
@@ -180,34 +180,49 @@ def merge_histograms(
     Rows of class −1 are left out.
     """
     n = len(values)
-    starts_of, dense = np.zeros(n_classes + 1, np.int64), n_classes * n_values <= 4 * n + DENSE
-    most = min(n_classes * n_values, n) + 1 if dense else n
-    held, number = np.empty(most, np.int32), np.empty(most, np.int64)
+    out_starts, dense = np.zeros(n_classes + 1, np.int64), n_classes * n_values <= 4 * n + DENSE
+    max_entries = min(n_classes * n_values, n) + 1 if dense else n
+    out_values, out_counts = np.empty(max_entries, np.int32), np.empty(max_entries, np.int64)
     if dense:
-        begun, matrix = np.zeros(n + 1, np.int32), np.zeros((n_classes + 1) * n_values, np.int64)
-        _merge_densely(starts, values, counts, class_of, n_values, begun, matrix, starts_of, held, number)
+        rows_begun, matrix = np.zeros(n + 1, np.int32), np.zeros((n_classes + 1) * n_values, np.int64)
+        _merge_densely(
+            starts, values, counts, class_of, n_values, rows_begun, matrix, out_starts, out_values, out_counts
+        )
     else:
-        place, first, ends = (np.zeros(size + 1, np.int64) for size in (n_values, n_classes, n_classes))
-        whose, how_many = np.empty(n, np.int64), np.empty(n, np.int64)
-        _merge_sparsely(starts, values, counts, class_of, place, whose, how_many, first, ends, starts_of, held, number)
-    end = starts_of[-1]
-    return starts_of, held[:end].copy(), number[:end].copy()
+        next_entry, first, ends = (np.zeros(size + 1, np.int64) for size in (n_values, n_classes, n_classes))
+        entry_class, entry_count = np.empty(n, np.int64), np.empty(n, np.int64)
+        _merge_sparsely(
+            starts,
+            values,
+            counts,
+            class_of,
+            next_entry,
+            entry_class,
+            entry_count,
+            first,
+            ends,
+            out_starts,
+            out_values,
+            out_counts,
+        )
+    end = out_starts[-1]
+    return out_starts, out_values[:end].copy(), out_counts[:end].copy()
 
 
 def number_large(
-    sizes: NDArray[np.int64], least: int, class_of: NDArray[np.int64]
+    sizes: NDArray[np.int64], min_size: int, class_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the classes of at least ``least`` records, and for each row the number of its class among them, or −1."""
+    """Return the classes of at least ``min_size`` records, and for each row its class's number among them, or −1."""
     number, large = np.empty(len(sizes), np.int64), np.empty(len(sizes), np.int64)
     out = np.empty(len(class_of), np.int64)
-    n = _number_large(sizes, least, class_of, number, large, out)
+    n = _number_large(sizes, min_size, class_of, number, large, out)
     return large[:n].copy(), out
 
 
 @compiled_when_long(lambda sizes, _, class_of, *rest: len(sizes) + len(class_of) // 2)
 def _number_large(
     sizes: NDArray[np.int64],
-    least: int,
+    min_size: int,
     class_of: NDArray[np.int64],
     number: NDArray[np.int64],
     large: NDArray[np.int64],
@@ -215,9 +230,9 @@ def _number_large(
 ) -> int:
     n = 0
     for c in range(sizes.shape[0]):
-        number[c] = n if sizes[c] >= least else -1
+        number[c] = n if sizes[c] >= min_size else -1
         large[n] = c
-        n += sizes[c] >= least
+        n += sizes[c] >= min_size
     for i in range(class_of.shape[0]):
         out[i] = number[class_of[i]]
     return n
@@ -250,18 +265,18 @@ def _take_histograms(
             at += 1
 
 
-def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
-    """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
+def too_small(counts: NDArray[np.int64], min_size: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
+    """Return which counts are below ``min_size``, these counts with 0 for the others, and their sum."""
     small, lost = np.empty(len(counts), np.bool_), np.empty(len(counts), np.int64)
-    return small, lost, _too_small(counts, least, small, lost)
+    return small, lost, _too_small(counts, min_size, small, lost)
 
 
 @compiled_when_long(lambda counts, *_: 2 * len(counts))
-def _too_small(counts: NDArray[np.int64], least: int, small: NDArray[np.bool_], lost: NDArray[np.int64]) -> int:
+def _too_small(counts: NDArray[np.int64], min_size: int, small: NDArray[np.bool_], lost: NDArray[np.int64]) -> int:
     total = np.int64(0)
     for i in range(counts.shape[0]):
-        small[i] = counts[i] < least
-        lost[i] = counts[i] if counts[i] < least else 0
+        small[i] = counts[i] < min_size
+        lost[i] = counts[i] if counts[i] < min_size else 0
         total += lost[i]
     return int(total)
 
@@ -271,17 +286,17 @@ def lose_classes(
     large: NDArray[np.int64],
     stays: NDArray[np.bool_],
     passing: NDArray[np.bool_],
-    most: NDArray[np.float64],
-    least: int,
+    max_staying: NDArray[np.float64],
+    min_size: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], int, int]:
     """Return which classes fail, how many records of each are lost at every lower node, and the sums of both.
 
-    ``counts`` are the records of all classes; all fail and are lost but some of the ``large`` ones, which have an entry
-    each: those ``passing``, and of those that only ``stays`` marks a part of at most ``most`` records, in their order;
-    a part of fewer than ``least`` is lost too.
+    ``counts`` are the records of all classes. All fail and are lost, except some of the ``large`` ones, which have an
+    entry each: those ``passing``, and of those that only ``stays`` marks, a part of at most ``max_staying`` records, in
+    their order; a part of fewer than ``min_size`` is lost too.
     """
     failing, lost = np.empty(len(counts), np.bool_), np.empty(len(counts), np.int64)
-    n_suppressed, n_lost = _lose_classes(counts, large, stays, passing, most, least, failing, lost)
+    n_suppressed, n_lost = _lose_classes(counts, large, stays, passing, max_staying, min_size, failing, lost)
     return failing, lost, n_suppressed, n_lost
 
 
@@ -291,8 +306,8 @@ def _lose_classes(
     large: NDArray[np.int64],
     stays: NDArray[np.bool_],
     passing: NDArray[np.bool_],
-    most: NDArray[np.float64],
-    least: int,
+    max_staying: NDArray[np.float64],
+    min_size: int,
     failing: NDArray[np.bool_],
     lost: NDArray[np.int64],
 ) -> tuple[int, int]:
@@ -311,9 +326,9 @@ def _lose_classes(
             failing[c] = False
             n_suppressed -= stay
         elif stays[i]:
-            stay = np.int64(most[torn] + 1e-6)  # rounding must not lose a record that may stay
+            stay = np.int64(max_staying[torn] + 1e-6)  # rounding must not lose a record that may stay
             torn += 1
-        if stay >= least:
+        if stay >= min_size:
             lost[c] -= stay
             n_lost -= stay
     return int(n_suppressed), int(n_lost)
@@ -339,8 +354,10 @@ def price_levels(
     """
     out = base.copy()
     n = len(weights)
-    rows, weight, held = np.empty(keys.shape, np.uint64), np.empty(n, np.int64), np.empty(4 * n, np.int64)
-    _price_levels(keys, weights, levels, words, shifts, masks, n_labels, offsets, prices, rows, weight, held, out)
+    rows, weight, weights_of_codes = np.empty(keys.shape, np.uint64), np.empty(n, np.int64), np.empty(4 * n, np.int64)
+    _price_levels(
+        keys, weights, levels, words, shifts, masks, n_labels, offsets, prices, rows, weight, weights_of_codes, out
+    )
     return out
 
 
@@ -357,7 +374,7 @@ def _price_levels(
     prices: NDArray[np.float64],
     rows: NDArray[np.uint64],
     weight: NDArray[np.int64],
-    held: NDArray[np.int64],
+    weights_of_codes: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
     """Apply ``price_levels``; ``rows`` and ``weight`` become those with a nonzero weight."""
@@ -375,13 +392,13 @@ def _price_levels(
             # Weights per code first, in four alternating sums: consecutive rows often have the same code,
             # and an addition would wait for the previous one.
             for x in range(4 * n_codes):
-                held[x] = 0
+                weights_of_codes[x] = 0
             for i in range(n):
-                held[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
+                weights_of_codes[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
             for level in range(top + 1):
                 price = prices[offsets[j, top, level] :]
                 for x in range(4 * n_codes):
-                    out[j, level] += held[x] * price[x >> 2]
+                    out[j, level] += weights_of_codes[x] * price[x >> 2]
         else:
             for level in range(top + 1):
                 price = prices[offsets[j, top, level] :]

@@ -29,11 +29,11 @@ def recoded_leaves(
 
     Words are equal exactly if the rows are; None if 64 bits are not enough.
     """
-    starts = np.concatenate([[0], np.cumsum([len(of) for of in of_leaf])]).astype(np.int64)
-    became = np.concatenate([*of_leaf, []]).astype(np.int32)
-    bits = np.array([int(of.max(initial=0)).bit_length() for of in of_leaf], np.uint64)
+    starts = np.concatenate([[0], np.cumsum([len(labels_of_leaf) for labels_of_leaf in of_leaf])]).astype(np.int64)
+    recoded = np.concatenate([*of_leaf, []]).astype(np.int32)
+    bits = np.array([int(labels_of_leaf.max(initial=0)).bit_length() for labels_of_leaf in of_leaf], np.uint64)
     out, keys = np.empty(leaves.shape, np.int32), np.empty(len(leaves), np.uint64)
-    recode_leaves(np.ascontiguousarray(leaves), became, starts, bits, out, keys)
+    recode_leaves(np.ascontiguousarray(leaves), recoded, starts, bits, out, keys)
     return out, keys if bits.sum() <= 64 else None
 
 
@@ -48,7 +48,7 @@ def add_by_leaf(leaves: LeafCodes, counts: LeafNumbers, starts: LeafNumbers, sum
 @compiled_when_long(lambda leaves, *_: leaves.size)
 def recode_leaves(
     leaves: LeafCodes,
-    became: LeafCodes,
+    recoded: LeafCodes,
     starts: LeafNumbers,
     bits: NDArray[np.uint64],
     out: LeafCodes,
@@ -61,7 +61,7 @@ def recode_leaves(
     for i in range(leaves.shape[0]):
         key = np.uint64(0)
         for j in range(leaves.shape[1]):
-            code = became[starts[j] + leaves[i, j]]
+            code = recoded[starts[j] + leaves[i, j]]
             out[i, j] = code
             key = (key << bits[j]) | np.uint64(code)
         keys[i] = key

@@ -12,13 +12,13 @@ from shoal.attacks.risk import Attacks
 from shoal.attacks.tolerances import required_size
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
-from shoal.engines.formats.unread_content import Beside, beside_of
+from shoal.engines.formats.unread_content import UnreadContent, unread_content
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of, tallied_release
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.inspection.dependencies import MISSED, Telling
 from shoal.inspection.persons import repeated
-from shoal.judge import as_seen
+from shoal.judge import as_attackers_see
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.tables.frequency import Counts, FrequencyTable
@@ -41,7 +41,7 @@ class Evidence:
     loss: float | None = None
     notes: Sequence[str] = ()  # notes of the engine about reading
     unfinished: str = ""  # the progress of the search when its time ended
-    beside: tuple[Beside, ...] = ()  # what a published file holds beside its table
+    beside: tuple[UnreadContent, ...] = ()  # what a published file holds beside its table
     spelled: tuple[str, ...] = ()  # quasi columns of a published file whose spellings tell people apart
     # The released rows with all columns, and with the one that identifies people if the rows it is given to have it.
     joined: Callable[[str | None], Countable] | None = None
@@ -132,9 +132,9 @@ class Evidence:
         return {name: self.small_classes([name]) for name in self.policy.sensitive}
 
     @cached_property
-    def as_seen(self) -> FrequencyTable:
+    def as_attackers_see(self) -> FrequencyTable:
         """The classes as a reader of the release sees them."""
-        return as_seen(self.table, self.policy)
+        return as_attackers_see(self.table, self.policy)
 
     @cached_property
     def telling(self) -> Telling:
@@ -263,7 +263,7 @@ def of_table(
     attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
-    published, extras = engine.knowing(seen), beside_of(engine.source)
+    published, extras = engine.knowing(seen), unread_content(engine.source)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
         return Evidence(
             policy, table, lambda: published, notes=engine.notes, beside=extras, spelled=spelled, attacks=attacks

@@ -20,7 +20,7 @@ from typing import Any
 
 from shoal.inspection.roles import CROWD, RawColumn
 from shoal.notation.numbers import parse_number
-from shoal.notation.same_values import said_value, says_nothing
+from shoal.notation.same_values import plain_value, says_nothing
 from shoal.policy.coarsening import Coarsening
 
 COST = 0.02  # the loss that the requirements may add
@@ -30,7 +30,7 @@ RARE = 0.05  # of the records may have a number that fewer than k share, before 
 # for which there is a rounding.
 ENDS_AND_FEWEST = ((0.03, 4), (0.1, 4), (0.25, 3), (0.5, 2))
 
-# Values that nobody minds, as ``said_value`` returns them.
+# Values that nobody minds, as ``plain_value`` returns them.
 HARMLESS = ("no", "none", "never", "negative", "absent", "not present", "false", "nein", "non", "keine", "negativ")
 ZERO_OFTEN = 0.5  # of the records with a 0 from which on it means "none"
 
@@ -163,7 +163,7 @@ def _harmless(column: RawColumn) -> tuple[str, ...]:
     """Return the exempt values: words for no, and 0 where it means none; none if only some values were counted."""
     if not column.all_there:
         return ()
-    said_values = {said_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
+    said_values = {plain_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
     words = tuple(word for word in HARMLESS if word in said_values)
     zero, two = said_values.get(Decimal(0), 0), len(said_values) == 2
     means_none = zero and (set(said_values) <= {Decimal(0), Decimal(1)} if two else zero >= ZERO_OFTEN * column.records)

@@ -52,7 +52,7 @@ def aimed(policy: Policy, make: Callable[[Policy], Made]) -> Made:
         reached, result = _mildest([start, *(_with_gain(start, gain) for gain in GAINS)], make)
     if result is None:
         return make(plain)
-    log.info("aim: the limits hold with %s", ", ".join(model.asked for model in reached.models))
+    log.info("aim: the limits hold with %s", ", ".join(model.summary for model in reached.models))
     return result
 
 

@@ -354,7 +354,7 @@ def test_a_finding_is_plain_data_with_a_text() -> None:
     assert (finding.kind, finding.severity, finding.columns) == ("unprotected", "decide", ("disease",))
     assert str(finding) == f"{finding.fact}. {finding.remedy}."
     assert pickle.loads(pickle.dumps(finding)) == finding
-    assert Finding.of(json.loads(json.dumps(finding.as_dict()))) == finding
+    assert Finding.from_dict(json.loads(json.dumps(finding.as_dict()))) == finding
 
 
 def test_check_tells_what_the_table_tells_and_with_the_original_the_rest() -> None:

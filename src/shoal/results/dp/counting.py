@@ -145,7 +145,7 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     people = table.group_by(PERSON).agg(**{number_column: table.count()})
     over_limit = people.filter(people[number_column] > unit.contributions).select(PERSON)
     within_limit, table = table.anti_join(over_limit, PERSON), table.semi_join(over_limit, PERSON)
-    order = order_keys(table.select(PERSON, *value_columns), 0, of=table)
+    order = order_keys(table.select(PERSON, *value_columns), 0, columns_of=table)
     order += [table[name] for name in value_columns if table[name].type().is_string()]
     number = ibis.row_number().over(ibis.window(group_by=[table[PERSON]], order_by=order))
     numbered = table.mutate(**{number_column: number})

@@ -161,7 +161,7 @@ def _not_monotone(problem: Problem, algorithm: str) -> PolicyError:
     of_suppression = not problem.of_release and not problem.wildcard and all(m.unions_pass for m in problem.convex)
     return PolicyError(
         f"algorithm {algorithm!r} assumes that every node above a satisfying node satisfies too, which is not true "
-        f"for {', '.join(m.asked for m in blamed)}" + (" if records may be suppressed" if of_suppression else ""),
+        f"for {', '.join(m.summary for m in blamed)}" + (" if records may be suppressed" if of_suppression else ""),
         "use algorithm 'optimal'" + (", or max_suppression = 0" if of_suppression else ""),
     )
 

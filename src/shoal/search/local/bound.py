@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +39,16 @@ from shoal.tables.frequency import Floats
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
 MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
-ROUNDS = 2  # a benchmark takes more: the bound gains little, and a run waits for it
+ROUNDS = 8  # a benchmark takes more, which gains little
+LOOKS = 20_000  # at each tuple, after which no further round begins
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
 STEADY = 1e-4  # if the sum of all prices changed by no more than this share
-LIFTED = 1.02  # guessed prices: in most classes they are below what these cost
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
 PULLS, SWEEPS = 5, 10  # in a round
 
 
-def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floats) -> tuple[float | None, str]:
+def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[float | None, str]:
     """Return a bound on the objective in its published unit, and in words if it bounds another figure.
-
-    ``guess`` are prices of the tuples in proportion to the mean cost of a record, for columns of about these weights,
-    or zeros. They are only lowered until no class is overpaid, so whatever they are, the bound holds.
 
     In any class, at least k records of the table lie under the cells of its records. Ranges and sets may be cheaper
     than any label, so the bound assumes that their columns cost nothing.
@@ -61,8 +57,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floa
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
     tuples = PricedTuples.of(space, space.loss.slopes, partition)
-    mean = float(tuples.cost @ tuples.counts) / max(1, problem.n_records)
-    found = list(least_costs(problem, tuples, 0 if guess.any() else ROUNDS, LIFTED * mean * guess))
+    found = list(least_costs(problem, tuples, ROUNDS, LOOKS * len(tuples.ladder.counts)))
     if not found:
         return None, ""
     total = max(found)
@@ -150,10 +145,8 @@ def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
 # --- prices ------------------------------------------------------------------------------------------------------
 
 
-def least_costs(
-    problem: Problem, tuples: PricedTuples, n_rounds: int, guess: Floats | None = None
-) -> Iterator[float]:  # fmt: skip
-    """Yield ever higher bounds on the cost of all records, as long as there is time; of the first, one from a guess."""
+def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int, work: float = math.inf) -> Iterator[float]:
+    """Yield ever higher bounds on the cost of all records, as long as there is time."""
     ground = tuples.ground * problem.n_records
     if not len(tuples.ladder.sizes):
         yield ground
@@ -164,24 +157,16 @@ def least_costs(
         return
     best = _proved(tuples.ladder.counts, prices)
     yield ground + best
-    for prices in chain(_lowered(problem, tuples, guess), fair_prices(problem, tuples, n_rounds)):
+    for prices in fair_prices(problem, tuples, n_rounds, work):
         if (proved := _proved(tuples.ladder.counts, prices)) > best:
             best = proved
             yield ground + best
 
 
-def _lowered(problem: Problem, tuples: PricedTuples, guess: Floats | None) -> Iterator[Floats]:
-    """Yield the guessed prices, if any, lowered until no class is overpaid."""
-    if guess is not None and guess.any():
-        prices = np.minimum(tuples.most, guess)
-        if _Looking.at(problem, tuples).lower(prices, LOWER, 0.5):
-            yield prices
-
-
-def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int | None = None) -> Iterator[Floats]:
+def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: float) -> Iterator[Floats]:
     """Yield prices of the tuples that no class overpays, one round after the other, as long as there is time.
 
-    With ``work``, the rounds end after about so many tuples have been looked at.
+    No round begins after ``work`` tuples have been looked at.
     """
     ladder = tuples.ladder
     counts = ladder.counts
@@ -197,7 +182,7 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int
         if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
             return
         yield lowered
-        if work is not None and looking.work[0] > work:
+        if looking.work[0] > work:
             return
         before = float((counts * prices).sum())
         pool.add(room)

@@ -20,7 +20,7 @@ from shoal.search.losses.definitions import IyengarLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats, packed
-from shoal.tables.values import TIGHT, Vocabulary, cut_at, told_apart
+from shoal.tables.values import TIGHT, Vocabulary, cut_at, leaf_groups
 from shoal.tables.windows import FIXED, FixedLabels
 
 FEW = 1_024  # tuples that all meet each other
@@ -83,7 +83,7 @@ class ColumnPrices:
         class with both has a companion, and costs as much again.
         """
         hierarchy = problem.table.hierarchies[j]
-        fixed = FixedLabels.of(hierarchy, problem.cells[j], problem.table.leaf_counts[j])
+        fixed = FixedLabels.for_column(hierarchy, problem.cells[j], problem.table.leaf_counts[j])
         run_of = _run_of(fixed.n, fixed.n - fixed.n_shown, SMALL)
         first, last = np.searchsorted(run_of, np.arange(run_of[-1] + 1)), np.flatnonzero(np.diff(run_of, append=-1))
         low, high = (of.ravel() for of in np.broadcast_arrays(first[:, None], last[None, :]))
@@ -111,11 +111,11 @@ def _run_of(n: int, n_alone: int, most: int) -> NDArray[np.int64]:
 
 
 def _in_runs(hierarchy: Hierarchy, most: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:
-    """Return the groups of ``told_apart``; of more than ``most``, some adjacent ones are joined, for prices alone.
+    """Return the groups of ``leaf_groups``; of more than ``most``, some adjacent ones are joined, for prices alone.
 
     Groups in no range stay alone: nulls, and values without an entry.
     """
-    ranks, groups = told_apart(hierarchy)
+    ranks, groups = leaf_groups(hierarchy)
     hidden = [hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered for of in groups]
     if len(groups) <= most or all(hidden):
         return ranks, groups
@@ -333,21 +333,11 @@ class Space:
             if within.out_of_time:
                 return near, away
             meet_along(boxes, order, n // 2, near, away)
-        self._meet(boxes, near.copy(), np.zeros(m), near, away, within)
+        self._meet(boxes, near.copy(), near, away, within)
         return near, away
 
-    def companions(self, boxes: Boxes, known: NDArray[np.int32], prices: Floats) -> NDArray[np.int32]:
-        """Return as many tuples for each as it knows, among these and their own: cheap to be with, and of high price.
-
-        Tuples near each other are often alike in all that costs little. One that pays for a class is worth more
-        to its companions than another one that is as near.
-        """
-        near, away = np.full_like(known, -1), np.full(known.shape, np.inf)
-        self._meet(boxes, known, prices, near, away, self.problem)
-        return near
-
     def _meet(
-        self, boxes: Boxes, known: NDArray[np.int32], prices: Floats, near: NDArray[np.int32], away: Floats,
+        self, boxes: Boxes, known: NDArray[np.int32], near: NDArray[np.int32], away: Floats,
         within: Problem,
     ) -> None:  # fmt: skip
         """Let all tuples meet the known neighbours of their neighbours, as long as there is time."""
@@ -356,31 +346,7 @@ class Space:
 
         def meet(piece: tuple[int, int]) -> None:
             if not within.out_of_time:
-                meet_friends(boxes, known, prices, near, away, *piece)
+                meet_friends(boxes, known, near, away, *piece)
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(meet, pairwise(pieces)))
-
-
-class NodeKeys:
-    """The tuples at any node of the lattice, one word each."""
-
-    def __init__(self, space: Space) -> None:
-        self._labels = [column.nodes[:, space.codes[:, j]] for j, column in enumerate(space.columns)]
-        bits = [int(labels.max(initial=0)).bit_length() for labels in self._labels]
-        self._shifted: list[NDArray[np.uint64]] | None = None
-        if sum(bits) <= 64:
-            starts = (np.cumsum(bits) - bits).astype(np.uint64)
-            self._shifted = [
-                labels.astype(np.uint64) << start for labels, start in zip(self._labels, starts, strict=True)
-            ]
-
-    def at(self, node: Sequence[int], tuples: Ints | None = None) -> NDArray[np.uint64]:
-        """Return the words of all tuples, or of some; equal exactly if all labels are."""
-        if self._shifted is None:
-            labels = [of[level] for of, level in zip(self._labels, node, strict=True)]
-            return packed(np.column_stack([of if tuples is None else of[tuples] for of in labels]))
-        keys = np.zeros(self._labels[0].shape[1] if tuples is None else len(tuples), np.uint64)
-        for shifted, level in zip(self._shifted, node, strict=True):
-            keys |= shifted[level] if tuples is None else shifted[level][tuples]
-        return keys

@@ -59,7 +59,7 @@ class Atoms(NamedTuple):
     starts: Ints  # (tuples + 1)  tuple u has members[starts[u]:starts[u+1]]
     members: Ints
     near: ShortInts  # (tuples, neighbours)  nearest first
-    floors: Floats  # (tuples)  approximate lower bound on the cost of a record; or prices that no class overpays
+    floors: Floats  # (tuples)  approximate lower bound on the cost of a record
     kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
 
 
@@ -212,12 +212,9 @@ def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats
 
 @compiled
 def meet_friends(
-    of: Boxes, known: ShortInts, prices: Floats, near: ShortInts, away: Floats, first: int, last: int
+    of: Boxes, known: ShortInts, near: ShortInts, away: Floats, first: int, last: int
 ) -> None:  # fmt: skip
-    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours.
-
-    A tuple is the nearer, the higher its price: it is worth more to whoever is in a class with it.
-    """
+    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours."""
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)
     for u in range(first, last):
@@ -235,7 +232,7 @@ def meet_friends(
                     break
                 if met[x] != u:
                     met[x] = u
-                    d = wider(of, of.codes, u, x, away[u, n - 1] + prices[x]) - prices[x]
+                    d = wider(of, of.codes, u, x, away[u, n - 1])
                     _offered(near, away, u, x, d)
 
 

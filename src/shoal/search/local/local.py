@@ -1,19 +1,15 @@
 """Local: recode every class separately; dissolve and rebuild neighbourhoods of classes while that reduces the loss.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, a cover, the optimum of the
-       lattice and clusters. Optimality is not proved, but a lower bound on the loss is reported.
+Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, the optimum of the lattice and
+       clusters. Optimality is not proved, but a lower bound on the loss is reported.
 Costs  a dozen steps per record, each linear in k and in the number of neighbours examined.
 
-The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
-step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
-that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
-less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
-that lose a record to it (``wishes.py``). Where only a size is asked for, some rounds are enough to know what the
-records are worth: prices that no class overpays (``bound.py``). From then on, steps begin with classes that cost
-more than their records are worth, rely on these prices, and look for companions that pay rather than for the nearest;
-at last these classes are repaired (``repairs.py``).
+A step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the
+class that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever
+costs less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is
+accepted now and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and
+dissolve those that lose a record to it (``wishes.py``).
 Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged
 first; in between, classes change by one record or are divided such that all keep passing (``trades.py``), or,
 where that cannot be told within a step, records with the same sensitive values change places, which changes no verdict.
@@ -36,7 +32,7 @@ from shoal.compiled.kernels import sum_by_class
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
-from shoal.search.local.bound import PricedTuples, fair_prices, least_loss
+from shoal.search.local.bound import least_loss
 from shoal.search.local.boxes import Space
 from shoal.search.local.clusters import kinds_of
 from shoal.search.local.exchange import exchange
@@ -50,7 +46,6 @@ from shoal.search.local.kernels import (
     rebox_all,
     settle,
 )
-from shoal.search.local.repairs import repair_classes
 from shoal.search.local.scratch import Run
 from shoal.search.local.start import Solution, best_start, first_answer, sizes_decide
 from shoal.search.local.steps import improve
@@ -58,21 +53,11 @@ from shoal.search.local.trades import limits_of, trade
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Counts, Floats
 
-STEPS = 14  # per record up to k = 5, without a time budget
+STEPS = 24  # per record at k = 5, without a time budget
 JUDGED = 11  # where proposals have to be judged
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
-PRICED = 0.25  # the share of the planned steps after which records are priced
-PRICINGS = 8  # rounds, in which
-LOOKS = 20_000  # at each tuple are enough
-EXPLAINED = 0.75  # the share of the cost that prices must explain to be relied on
-REPAIRS = 3  # the most times that all classes are repaired after the steps,
-WORTHWHILE = 1e-3  # as long as that saves such a share of the cost
-MOVES = 200  # tried in a repair, by the square of k: larger classes have more continuations
-STARTS = 4_000  # of repairs, in one call
 FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
-FOR_PRICES = 0.2  # share of the time left in which records are priced
-FOR_REPAIRS = 0.15  # share of the time for steps that repairs get, if records have prices
 FOR_NEAR = 0.4  # share of the time after the start in which neighbours are looked for
 NEIGHBOURS = 48  # of each tuple
 FEWER = 32  # where proposals have to be judged
@@ -114,8 +99,7 @@ def local(problem: Problem) -> Recoding:
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
-    guess = search.prices / search.total if search.prices.any() else search.prices
-    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition, guess)
+    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition)
     saved = 1 - found.loss / start.loss if start.loss else 0.0
     unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
     return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
@@ -142,13 +126,10 @@ class _LocalSearch:
         self.space = space
         self.k = problem.least_class_size
         self.verify = not sizes_decide(problem)
-        self.prices = np.zeros(len(space.codes))  # of tuples, as long as none are known
-        self._priced = False  # tried
         self.rng = np.random.default_rng(problem.terms.seed)
         self.n_steps = 0
         self._seconds = math.inf  # available, with a time budget
         self._for_steps = math.inf  # of these
-        self._for_all = math.inf  # for steps and repairs
         # Of a tuple with many records, k are separate atoms that can move to other classes; the rest stay together.
         parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
         weights = np.ones(len(parts), np.int64)
@@ -209,7 +190,7 @@ class _LocalSearch:
         A step dissolves classes of about k records, each of which examines about k others: larger k, fewer steps.
         """
         fewer = (10 / (self.k + 5)) ** 2
-        each = JUDGED * min(1.5, fewer) if self.verify else STEPS * min(1.0, fewer)
+        each = JUDGED * min(1.5, fewer) if self.verify else STEPS * fewer
         return max(FEWEST, int(each * len(self.row)))
 
     @property
@@ -224,7 +205,7 @@ class _LocalSearch:
         """
         problem = self.problem
         self._seconds = max(1e-9, problem.seconds_left)
-        self._for_steps = self._for_all = max(1e-9, min(FOR_STEPS * self._seconds, self._seconds - to_write))
+        self._for_steps = max(1e-9, min(FOR_STEPS * self._seconds, self._seconds - to_write))
         n_total = self.n_planned
         n_call = min(6_000, 10 + 12_000_000 // (self.k + 5) ** 3)  # some tenths of a second
         threads = 2 if len(self.row) >= 5_000 else 1
@@ -241,46 +222,6 @@ class _LocalSearch:
                     heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
                     self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
-                if not (self.verify or self._priced) and self.done >= PRICED:
-                    self._price()
-            for _ in range(0 if self.verify else REPAIRS):
-                saved = self._repair(pool, threads)
-                self.total = self._renew()
-                if saved <= WORTHWHILE * self.total * problem.n_records:
-                    break
-
-    def _price(self) -> None:
-        """Price the records such that no class is overpaid; if that explains most of the cost, steps rely on it."""
-        self._priced = True
-        problem, classes = self.problem, self.classes
-        in_time = problem.time_budget is None or len(self.prices) <= CROWDED
-        if not in_time or any(cells != "hierarchy" for cells in problem.cells):  # prices know of labels alone
-            return
-        weights = self.space.weights(self.space.sums(classes.box, classes.n_records))
-        tuples = PricedTuples.of(self.space, weights, self.partition)
-        within = problem.given(FOR_PRICES * problem.seconds_left)
-        counts = tuples.ladder.counts
-        best = EXPLAINED * self.total * problem.n_records
-        for prices in fair_prices(within, tuples, PRICINGS, LOOKS * len(counts)):
-            if (total := float((counts * prices).sum())) > best:
-                best, self.prices = total, prices
-        if self.prices.any():
-            near = self.space.companions(self.boxes, self.atoms.near, self.prices)
-            self.atoms = self.atoms._replace(floors=self.prices, near=near)
-            self._for_steps = (1 - FOR_REPAIRS) * self._for_all
-
-    def _repair(self, pool: ThreadPoolExecutor, threads: int) -> float:
-        """Repair the classes of both threads that cost more than their records are worth; returns what that saved."""
-        self._split(threads)
-        of = (self.boxes, self.atoms, self.classes, self.prices, self.k)
-        most = max(4, MOVES // self.k**2)
-        saved = 0.0
-        for first in range(0, len(self.row), STARTS):
-            if self.problem.time_budget is not None and self._seconds - self.problem.seconds_left >= self._for_all:
-                return 0.0
-            pieces = [(side, first, min(first + STARTS, len(self.row)), most) for side in range(threads)]
-            saved += sum(pool.map(lambda piece: repair_classes(*of, *piece), pieces))
-        return saved
 
     def _step(
         self,
@@ -295,10 +236,9 @@ class _LocalSearch:
         seeds = self.rng.integers(0, 1 << 31, threads).tolist()
 
         wishes = 0.0 if self.verify else min(WISHES, 3 / self.k)  # many records wish for classes that cannot be
-        priced = bool(self.prices.any())
 
         def call(i: int) -> tuple[int, int]:
-            run = Run(self.k, self.problem.limit, i, n_steps, *heat, RUINED, self.verify, priced, wishes)
+            run = Run(self.k, self.problem.limit, i, n_steps, *heat, RUINED, self.verify, wishes)
             n, n_proposals = improve(self.boxes, self.atoms, self.classes, self.logs[i], run, seeds[i])
             return int(n), int(n_proposals)
 

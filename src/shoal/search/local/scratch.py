@@ -22,7 +22,6 @@ class Run(NamedTuple):
     cold: float  # the final temperature; with ``verify``, the bonus for a class of many kinds
     n_ruined: int  # the most classes that a step dissolves
     verify: bool  # whether requirements go beyond class size
-    priced: bool  # whether the floors are prices that no class overpays
     wishes: float  # the share of steps that begin with the class that a record wishes for
 
 

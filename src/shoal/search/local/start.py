@@ -1,9 +1,9 @@
 """The start of ``local``: the best of several solutions, fastest first.
 
 Mondrian by gain takes a fraction of a second for 100,000 tuples and is completed even with a very short time budget, so
-that there is a useful solution. The others begin only while time is left, and end early to leave time for the steps: a
-cover of the lattice, Mondrian by range, the optimum of a lattice that is small enough, and clusters if closeness is
-required.
+that there is a useful solution. The others begin only while time is left, and end early to leave time for the steps:
+relaxed Mondrian, a cover of the lattice if more is required than a size, the optimum of a lattice that is small enough,
+and clusters if closeness is required.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def best_start(problem: Problem, space: Space, first: Solution, took: float = 0.
         return lambda: [partition_of(mondrian_relaxed(in_part(), dimension=by, written=False), problem)]
 
     def covered() -> Iterable[Partition]:
-        found = first_cover(in_part(), space, sizes_decide=sizes_decide(problem))
-        return [] if found is None else [found]
+        cover = None if sizes_decide(problem) else first_cover(in_part(), space)
+        return [] if cover is None else [cover]
 
     def of_the_lattice() -> Iterable[Partition]:
         work = problem.lattice.n_nodes * problem.table.n_classes

@@ -30,12 +30,10 @@ from shoal.search.local.kernels import (
     widen,
     wider,
 )
-from shoal.search.local.repairs import cost_above_worth
 from shoal.search.local.scratch import Run, Scratch, scratch_of
 from shoal.search.local.wishes import make_room, wished
 
 CLOSE = 32  # tuples next to a record whose classes are dissolved together with its own
-DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen
 
 
 class StepPlan(NamedTuple):
@@ -281,24 +279,10 @@ def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words)
 
 
 @compiled_within
-def _most_overpaid(atoms: Atoms, classes: LinkedClasses, side: int, state: Words) -> int:
-    """Return an atom of a class that costs much more than its records are worth; -1 if none is drawn that does."""
-    a, most = NOBODY, 1e-7
-    for _ in range(DRAWN):
-        other = int(random(state) * atoms.tuple_of.shape[0])
-        c = classes.class_of[other]
-        if c > APART and classes.side[c] == side and classes.n_atoms[c] <= MOST:
-            over = cost_above_worth(atoms, classes, atoms.floors, c) * random(state)
-            if over > most:
-                a, most = other, over
-    return a
-
-
-@compiled_within
 def _planned(
     atoms: Atoms, log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
 ) -> StepPlan:
-    """Draw the plan of a step: what each loose atom paid, or is worth, decides the order, and how others rely on it."""
+    """Draw the plan of a step: what each loose atom paid decides the order, and how others rely on it."""
     trust = 0.7 + 0.5 * random(state)
     by_cost = random(state) < 0.6
     push = 0.0
@@ -311,8 +295,6 @@ def _planned(
         for t in range(n_touched, log.n[1]):
             if log.touched[t] == log.left[n_log + i]:
                 paid[i] = log.cost[t]
-        if run.priced:
-            paid[i] = atoms.floors[atoms.tuple_of[scratch.loose[i]]]
         scratch.keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
     temperature = run.hot * (run.cold / run.hot) ** done if run.hot > 0 else 0.0
     most = -1e-9 if run.verify else max(-1e-9, -temperature * np.log(1 - random(state)))
@@ -350,10 +332,7 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
             break
         n_steps += 1
         log.n[2] += 1
-        if run.priced:
-            a = _most_overpaid(atoms, classes, run.side, state)
-        else:
-            a = _most_to_gain(atoms, classes, run.side, state)
+        a = _most_to_gain(atoms, classes, run.side, state)
         if a < 0:
             continue
         n_chosen = 0

@@ -74,7 +74,7 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Class
     histogram = table.sensitive[judged.pop()]
     domain = histogram.domain
     varied = any(isinstance(model, DistinctDiversity | EntropyDiversity | PSensitive) for model in asked)
-    if domain is not None and domain.told is not None and varied:
+    if domain is not None and domain.informative is not None and varied:
         return None  # the kernel counts texts, not what they say
     if domain is None or n_classes * len(domain.shares) > MOST_COUNTS:
         return None

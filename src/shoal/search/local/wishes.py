@@ -3,8 +3,8 @@
 Otherwise a step dissolves neighbouring classes, and only then looks what can be made of their records. Here the class
 comes first, and the classes that lose a record to it are dissolved for its sake (ejection chains: F. Glover,
 Discrete Applied Mathematics 65, 1996). A record is worth what its present class costs it: that much is saved if it
-finds a place in the new one; or, once it is known, its price (``prices.py``). What it is really worth depends on
-what becomes of the others, so it is drawn at random around that, and another class is wished for each time.
+finds a place in the new one. What it is really worth depends on what becomes of the others, so it is drawn at random
+around that, and another class is wished for each time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _invited(
             if a == f or c < 0 or classes.side[c] != run.side or n_each == k or n == crowd.shape[0]:
                 continue
             small = _is_small(atoms, classes, k, a)
-            worth = atoms.floors[u] if run.priced else classes.cost[c]
+            worth = classes.cost[c]
             if small:
                 worth = alone + (worth - alone) * (1 - DOUBT + 2 * DOUBT * random(state))
             crowd[n], scratch.gains[n], scratch.known[n] = a, worth * atoms.weights[a], 0.0

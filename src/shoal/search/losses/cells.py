@@ -138,7 +138,7 @@ class _ReleasedCells:
     def _labels(self) -> Histogram:
         """The column to predict in each part."""
         table, parts = self.problem.table, self.parts
-        labels = table.sensitive[str(self.problem.label)].taken(parts.row)
+        labels = table.sensitive[str(self.problem.label)].selected(parts.row)
         if np.array_equal(parts.counts, table.counts[parts.row]):
             return labels
         return replace(labels, counts=parts.counts)  # rows are split into parts only if each has one value
