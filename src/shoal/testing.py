@@ -1,4 +1,4 @@
-"""Laws for models, losses, searches and attacks, tried on random small tables: ``check_model(MyModel)``.
+"""Laws for models, losses, searches, attacks and masks, tried on random small tables: ``check_model(MyModel)``.
 
 A requirement, a loss or a search that breaks one of them gives releases that are not safe or not optimal, although
 nothing fails. Each check raises ``LawError`` with the law that is broken and the number of the table that breaks it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ PASSES = 1e-9  # relative rounding error of a loss
 
 
 class LawError(AssertionError):
-    """A model, loss, search or attack breaks a law that the rest of the package relies on."""
+    """A model, loss, search, attack or mask breaks a law that the rest of the package relies on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -610,3 +611,57 @@ def _check_risk(risk: Risk) -> None:
     _require(bool(risk.sentence.strip()), f"{name}: no sentence")
     if risk.control is not None:
         _require(0 <= risk.control.share <= 1 + PASSES, f"{name}: an impossible control")
+
+
+def check_mask(mask: Callable[[pa.Table, int], pa.Table], *, separately: bool = False, tables: int = 20) -> None:
+    """Check that a method that changes numbers leaves at least k equal records, and everything else as it was.
+
+    Parameters
+    ----------
+    mask
+        A function of a table with the numbers ``x`` and ``y`` and a number k, that returns the masked table.
+    separately
+        Whether each column is masked for itself: then at least k records are equal in each, not in both.
+    tables
+        How many random tables are masked.
+
+    Raises
+    ------
+    LawError
+        If a group is smaller than k, if a row or another column changes, if a number lies outside the range of its
+        column, if the order of the rows decides which numbers there are, if the same table is masked in two ways, or if
+        the original changes.
+
+    Examples
+    --------
+    >>> from shoal.masking import microaggregate
+    >>> from shoal.testing import check_mask
+    >>> check_mask(lambda table, k: microaggregate(table, ["x", "y"], k=k).table, tables=3)
+    """
+    for i in range(tables):
+        rng = random.Random(f"mask {i}")
+        n, k = rng.randint(6, 40), rng.randint(1, 5)
+        numbers = {name: [rng.randint(0, 12) / 4 for _ in range(n)] for name in "xy"}
+        original = pa.table(numbers | {"id": list(range(n))})
+        order = pa.array(rng.sample(range(n), n))
+        with _told_of(f"table {i}"):
+            masked = mask(original, k)
+            _require(masked.column_names == ["x", "y", "id"] and masked.num_rows == n, "columns or rows are missing")
+            _require(masked["id"].to_pylist() == list(range(n)), "a column that is not masked has changed")
+            _require(original["x"].to_pylist() == numbers["x"], "the original has changed")
+            for name in "xy":
+                values = masked[name].to_pylist()
+                inside = min(numbers[name]) - PASSES <= min(values) and max(values) <= max(numbers[name]) + PASSES
+                _require(inside, f"column {name!r}: a masked number lies outside the range of the column")
+            mixed = mask(original.take(order), k)
+            for names in [("x",), ("y",)] if separately else [("x", "y")]:
+                smallest = min(_tuples(masked, names).values())
+                _require(smallest >= k, f"only {smallest} records are equal in {' and '.join(names)}, not {k}")
+                # Of equal records, the order may decide which get which of several masked values.
+                equal = _tuples(masked, names) == _tuples(mixed, names)
+                _require(equal, "the order of the rows decides which numbers there are")
+            _require(mask(original, k).equals(masked), "the same table is masked in two ways")
+
+
+def _tuples(table: pa.Table, names: Sequence[str]) -> Counter[tuple[float, ...]]:
+    return Counter(zip(*(table[name].to_pylist() for name in names), strict=True))

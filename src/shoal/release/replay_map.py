@@ -77,7 +77,7 @@ def _grown(name: str, saved: Mapping[str, Any], strange: Sequence[Label], policy
         leaves = [*before, *strange]
         level = saved["level"]
         labels = [hierarchy.labels[level][code] for code in hierarchy.table[level][hierarchy.encode(leaves)]]
-    except (ShoalError, IndexError):
+    except (ShoalError, IndexError, OverflowError):  # a level that the hierarchy has not
         return {}
     if labels[: len(before)] != list(before.values()):
         return {}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines.formats import atomic_files
-from shoal.errors import DataError, ShoalError, already_there
+from shoal.errors import DataError, ShoalError
 from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ALGORITHM = "Ed25519"
 VALUE = re.compile(r"[0-9a-f]{128}")
+MAX_PASSWORD = 1023  # bytes that the encryption of keys takes
 
 
 def canonical(certificate: Mapping[str, Any]) -> bytes:
@@ -70,8 +71,9 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
 
     private, public = (Path(f"{name}.{kind}") for kind in ("key", "pub"))
     for path in (private, public):
-        if not force and path.exists():
-            raise already_there(path)
+        atomic_files.check_place(path, force)
+    if password is not None and len(password.encode()) > MAX_PASSWORD:
+        raise DataError(f"the password has more than {MAX_PASSWORD:,} bytes", "choose a shorter one")
     key = Ed25519PrivateKey.generate()
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)

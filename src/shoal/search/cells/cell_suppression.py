@@ -61,7 +61,7 @@ class HideableCells:
         """The required class size, if size alone decides whether a class passes."""
         sizes = [m.k for m in self.problem.models if isinstance(m, KAnonymity) and not m.columns]
         plain = len(sizes) == len(self.problem.models) and self.problem.table.entities is None
-        return max(sizes) if plain else None
+        return max(sizes, default=None) if plain else None
 
     @cached_property
     def patterns(self) -> list[Pattern]:

@@ -449,3 +449,9 @@ def test_a_round_changes_only_what_it_dissolved(seed, monkeypatch):
 def test_the_least_are_the_first_of_a_stable_order(m):
     values = np.random.default_rng(m).integers(0, 9, 100) / 2
     assert cell_suppression._smallest_distances(values, m).tolist() == np.argsort(values, kind="stable")[:m].tolist()
+
+
+def test_nothing_is_suppressed_where_only_attacks_are_limited() -> None:
+    found = release("ab ab ac ac", {"model": "linkage-risk", "max": 1.0}, algorithm="suppress_cells")
+    assert found.suppressed == 0
+    assert sorted(found.table["b"].to_pylist()) == list("bbcc")
