@@ -361,7 +361,7 @@ def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path)
         lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
         levels = range(len(lines[people[name].iloc[0]]))
         hierarchies[name] = {at: np.array([lines[value][at] for value in people[name]]) for at in levels}
-    release = k_anonymity(people[list(quasi)].copy(), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
+    release = k_anonymity(people[list(quasi)].astype(object), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
     release.to_csv(folder / "release.csv", index=False)
 
 

@@ -21,6 +21,7 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
 from shoal.errors import PolicyError
 from shoal.notation import codec
+from shoal.results.arguments import whole_argument
 from shoal.results.dp.persons import key_of_person
 from shoal.results.dp.public_schema import CellsOf, FixedPoint
 from shoal.results.dp.quantiles import N_CELLS, QuantileStatistic, with_blocks
@@ -51,11 +52,7 @@ class PrivacyUnit:
     @classmethod
     def checked(cls, entity: str | None, contributions: int) -> PrivacyUnit:
         """Return the unit; raise an error if the limit of records makes no sense."""
-        whole = isinstance(contributions, int) and not isinstance(contributions, bool)
-        if not whole or contributions < 1 or contributions > 10_000:
-            raise PolicyError(
-                "contributions must be a whole number between 1 and 10,000: the records of one person that count"
-            )
+        contributions = whole_argument("contributions", contributions, 1, 10_000, "so many records of one person count")
         if entity is None and contributions != 1:
             raise PolicyError(
                 "contributions needs an entity: which column identifies the people?",
