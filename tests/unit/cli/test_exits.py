@@ -171,7 +171,7 @@ def crash(monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException, *
     def raised(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("shoal.pipeline.engine_of", raised)
+    monkeypatch.setattr("shoal.pipeline.checked", raised)
     done = CliRunner().invoke(commands.app, place.check(place.data, *more))
     assert done.stdout == ""
     return done.exit_code, done.stderr
