@@ -28,7 +28,7 @@ import growth
 import numpy as np
 from models import MODELS, asked
 from optimal import Census, census
-from page import DOCS, between
+from page import DOCS, between, folded
 from page import table as written
 
 from shoal.compiled import threads
@@ -87,7 +87,7 @@ def searched(path: Path, algorithm: str, close: bool, repeats: int) -> dict[str,
     """Read a table, search with one thread and with two, and tell what it took."""
     table: FrequencyTable = pickle.loads(path.read_bytes())
     with suppress(ShoalError):  # if a part of the table has no answer, compiled loops are loaded all the same
-        solved(table.taken(np.arange(min(LOADING, table.n_classes))), algorithm, close=close)
+        solved(table.selected(np.arange(min(LOADING, table.n_classes))), algorithm, close=close)
     cores = threads.THREADS
     took: dict[int, list[tuple[float, float]]] = {1: [], cores: []}
     answers = set()
@@ -164,7 +164,7 @@ def main() -> None:
                     print(*lines[-1], sep="  ", flush=True)
             for path in (Path(folder) / "True", Path(folder) / "False"):
                 path.unlink(missing_ok=True)
-    text = written(HEAD, lines)
+    text = folded("Every search that takes longer than a second", written(HEAD, lines))
     if slow:
         text += f"\n\nNot finished in time: {', '.join(slow)}."
     print(f"\n{text}")

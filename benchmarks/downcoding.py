@@ -22,15 +22,19 @@ exactly one person of the half the release is about. The control is the other ha
 An end is the outermost value; with ``cell``, the outermost part of the range: as many values as windows of its size are
 moved by.
 
-``--labels anjana`` attacks a release by anjana (PyPI) along the hierarchies, with up to 5 % of the records suppressed.
+Releases of other tools are attacked in the same way: ``--labels anjana`` (PyPI) and ``arx`` (SHOAL_ARX_CLASSPATH names
+a compiled one) with one level per column along the hierarchies and up to 5 % of the records suppressed, ``arx-local``
+with its local recoding, and ``sdcMicro`` (an R package) with its local suppression of the columns as they are.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
+import subprocess
 import tempfile
 import tomllib
 from collections import Counter
@@ -48,7 +52,8 @@ from page import table as markdown
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "adult" / "adult.csv"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LABELS = ("fixed", "tight", "hierarchies")
-PEERS = ("anjana",)
+PEERS = ("anjana", "arx", "arx-local", "sdcMicro")
+SUPPRESSED = 0.05  # of the records, at most, where another tool may suppress some
 LEAST = 200  # records of a table
 RANGE = re.compile(r"(-?[0-9.]+)-([0-9.]+)|\[(-?[0-9.e+-]+), (-?[0-9.e+-]+)([\])])")
 Mask = NDArray[np.bool_]
@@ -315,30 +320,64 @@ def released(people: pd.DataFrame, labels: str, k: int, folder: Path, hierarchie
             shutil.copy(hierarchies / f"adult_hierarchy_{name}.csv", folder / f"{name}.csv")
     policy = shoal.Policy.of(fields, folder)
     (folder / "policy.toml").write_text(policy.to_toml(), encoding="utf-8")
-    if labels == "anjana":
-        return by_anjana(people, policy.quasi, k, folder)
+    if labels in PEERS:
+        return by_peer(labels, people, policy.quasi, k, folder)
     release = shoal.anonymize(folder / "people.csv", policy)
     release.save(folder / "release.csv", force=True)
     return float(release.loss["loss"])
 
 
-def by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> float:
-    """Write a release by anjana, along the same hierarchies; return its loss, a suppressed record counting as 1."""
-    from anjana.anonymity import k_anonymity
-
-    hierarchies, sizes = {}, {}
+def by_peer(tool: str, people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> float:
+    """Write a release by another tool; return its loss, with a suppressed record counting as 1."""
+    sizes = {}
     for name in quasi:
         lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
-        present = [lines[value] for value in people[name].unique()]
-        levels = range(len(present[0]))
-        hierarchies[name] = {at: people[name].map(lambda value, at=at: lines[value][at]).to_numpy() for at in levels}  # noqa: B023
-        sizes[name] = {label: n for at in levels for label, n in Counter(line[at] for line in present).items()}
-    release = k_anonymity(people[list(quasi)].copy(), [], list(quasi), k, 5, hierarchies)
-    release.to_csv(folder / "release.csv", index=False)
-    domain = {name: people[name].nunique() for name in quasi}
-    cells = [release[name].map(sizes[name]).sub(1).div(domain[name] - 1).sum() for name in quasi]
+        values = people[name].unique()
+        labels = (label for at in range(len(lines[values[0]])) for label in {lines[value][at] for value in values})
+        sizes[name] = dict.fromkeys(labels, 0) | {"*": len(values)}
+        for value in values:
+            for label in {value, *lines[value]} - {"*"}:
+                sizes[name][label] = sizes[name].get(label, 0) + 1
+    if tool == "anjana":
+        _by_anjana(people, quasi, k, folder)
+    elif tool == "sdcMicro":
+        _by_sdcmicro(people, quasi, k, folder)
+    else:
+        driver = Path(__file__).parent / "arx" / "Release.java"
+        recoding = "local" if tool == "arx-local" else "global"
+        command = ["java", "-cp", os.environ["SHOAL_ARX_CLASSPATH"], driver, folder, k, SUPPRESSED, recoding, *quasi]
+        subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    release = _read(folder / "release.csv")
+    cells = [release[name].map(sizes[name]).sub(1).div(people[name].nunique() - 1).sum() for name in quasi]
     gone = len(people) - len(release)
     return float((sum(cells) / len(quasi) + gone) / len(people))
+
+
+def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> None:
+    from anjana.anonymity import k_anonymity
+
+    hierarchies = {}
+    for name in quasi:
+        lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
+        levels = range(len(lines[people[name].iloc[0]]))
+        hierarchies[name] = {at: np.array([lines[value][at] for value in people[name]]) for at in levels}
+    release = k_anonymity(people[list(quasi)].astype(object), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
+    release.to_csv(folder / "release.csv", index=False)
+
+
+def _by_sdcmicro(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> None:
+    """Suppress cells of the columns as they are; a suppressed one is written as a star."""
+    people[list(quasi)].to_csv(folder / "keys.csv", index=False)
+    script = f"""
+        suppressMessages(library(sdcMicro))
+        keys <- read.csv("{folder}/keys.csv", colClasses = "factor")
+        done <- localSuppression(keys, keyVars = seq_along(keys), k = {k})
+        out <- sapply(done$xAnon, as.character)
+        out[is.na(out)] <- "*"
+        colnames(out) <- strsplit("{"|".join(quasi)}", "|", fixed = TRUE)[[1]]
+        write.csv(out, "{folder}/release.csv", row.names = FALSE, quote = TRUE)
+    """
+    subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)
 
 
 def halves(table: pd.DataFrame) -> list[pd.DataFrame]:
@@ -440,7 +479,16 @@ def of_tables(results: Sequence[Result]) -> str:
     return markdown(head, [*rows, together])
 
 
-NAMES = {"fixed": "windows", "tight": "tight", "hierarchies": "of a hierarchy"}
+NAMES = {
+    "fixed": "windows",
+    "tight": "tight",
+    "hierarchies": "of a hierarchy",
+    "arx": "ARX, one level per column",
+    "arx-local": "ARX, local recoding",
+    "anjana": "anjana, one level per column",
+    "sdcMicro": "sdcMicro, local suppression",
+}
+TABLES = "Public tables, each split into two halves, one of them released with the unedited proposal (windows):"
 
 
 def main() -> None:
@@ -455,10 +503,11 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.page:
         results = [Result(**fields) for path in arguments.page for fields in json.loads(path.read_text())]
-        if of := [result for result in results if result.table == "Adult"]:
-            between(DOCS / "local.md", "downcoding.py", of_adult(of))
-        if of := [result for result in results if result.table != "Adult"]:
-            between(DOCS / "attacks.md", "downcoding.py", of_tables(of))
+        adults, tables = ([r for r in results if (r.table == "Adult") == is_adult] for is_adult in (True, False))
+        if adults:
+            between(DOCS / "local.md", "downcoding.py", of_adult([r for r in adults if r.labels not in PEERS]))
+        if adults and tables:
+            between(DOCS / "attacks.md", "downcoding.py", f"{of_adult(adults)}\n\n{TABLES}\n\n{of_tables(tables)}")
         return
     results = []
     kinds = arguments.labels or LABELS

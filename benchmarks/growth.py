@@ -42,6 +42,11 @@ if TYPE_CHECKING:  # what draws and writes is not loaded where memory is measure
 
 SHARE = 0.02
 SENSITIVE = next(j for j, column in enumerate(census.COLUMNS) if column.name == "job")
+GROWING = {
+    "rows": "With more and more rows",
+    "columns": "With more and more columns",
+    "distinct": "With more and more distinct tuples, a million records",
+}
 MODELS: dict[str, tuple[PrivacyModel, ...]] = {
     "k alone": (),
     "entropy 5-diversity": (EntropyDiversity(l=5),),
@@ -80,7 +85,7 @@ def counted(rows: int, columns: int, distinct: int | None, *, apart: bool = Fals
     domain = Domain(jobs.name, jobs.values, np.bincount(values, minlength=len(jobs.values)))
     names = tuple(hierarchy.column for hierarchy in hierarchies)
     all_codes = np.column_stack(codes).astype(np.int32)
-    return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), apart=apart)[0]
+    return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), separately=apart)[0]
 
 
 def solved(table: FrequencyTable, what: str) -> Recoding:
@@ -94,7 +99,7 @@ def searched(path: Path, what: str) -> dict[str, Any]:
     table: FrequencyTable = pickle.loads(path.read_bytes())
     if not MODELS[what]:
         table = replace(table, sensitive={})  # nothing asks for the jobs
-    solved(table.taken(np.arange(min(LOADING, table.n_classes))), what)  # loads the compiled loops
+    solved(table.selected(np.arange(min(LOADING, table.n_classes))), what)  # loads the compiled loops
     start, cpu = time.perf_counter(), time.process_time()
     found = solved(table, what)
     return {
@@ -179,10 +184,11 @@ def main() -> None:
         print(f"{part}\n\n{written_table(found)}\n")
     if asked.page:
         from charts import save_panels
-        from page import DOCS, between
+        from page import DOCS, between, folded
 
         for part, found in parts.items():
-            between(DOCS / "performance_sensitive.md", f"growth.py, {part},", written_table(found))
+            text = folded(GROWING[part], written_table(found))
+            between(DOCS / "performance_sensitive.md", f"growth.py, {part},", text)
         save_panels(drawn(parts), DOCS / "growth.svg", "CPU seconds and memory by rows, columns and distinct tuples")
 
 

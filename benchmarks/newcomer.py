@@ -302,7 +302,7 @@ def _fewest(name: str, released: pd.DataFrame, original: pd.DataFrame) -> int:
 def _identifying(released: pd.DataFrame) -> int:
     """The released columns most of whose values are identifiers, by expressions of this file."""
     texts = (released[column].dropna().astype(str) for column in released.columns)
-    return sum(len(column) > 0 and column.str.fullmatch(IDENTIFIERS).mean() > 0.5 for column in texts)
+    return sum(len(column) > 0 and bool(column.str.fullmatch(IDENTIFIERS).mean() > 0.5) for column in texts)
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,21 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 TEXT = """\
 # Performance
 
-Measured on {date} on a machine with {cores} cores ({cpu}); {versions}. The commands are those of
-[benchmarks](../benchmarks/README.md), which also writes this page. Seconds of CPU, of the search alone unless said
-otherwise.
+Measured on {date} on a machine with {cores} cores ({cpu}); {versions}. [Benchmarks](../benchmarks/README.md) write this
+page. Seconds of CPU, of the search alone unless said otherwise.
 
 ## The optimum of Adult
 
 {records:,} records, nine quasi-identifiers, a lattice of {nodes:,} nodes, ARX's loss. `optimal` finds and proves the
-optimum; how much of the lattice it has to look at depends on how many records may be suppressed.
+optimum.
 
 ![CPU seconds of every search, to the left those of shoal, to the right those of ARX](optimal.svg)
 
+{faster}
+
 {searches}
 
-One plain `GROUP BY` of the nine columns takes {group_by:.4f} s. {faster}
+One plain `GROUP BY` of the nine columns takes {group_by:.4f} s.
 
 The first run on a machine compiles: {compilation:.1f} s once. A whole process, from start to exit:
 
@@ -54,14 +55,12 @@ distinct tuples, and where many records share one it costs as much as a smaller 
 
 {rows}
 
-The same with more and more columns, 100,000 records:
-
 {columns}
 
 ## A lattice of more than a billion nodes
 
 Fifteen columns of four levels, {large_rows:,} records, {large_distinct:,} distinct tuples, with a time budget. Where
-the bound does not close in time, the gap is told: the best answer found, and what no answer can be below.
+the bound does not close in time, the gap is reported: the loss of the best solution, and what no solution is below.
 
 {large}
 
@@ -76,18 +75,23 @@ Some searches that take longer than a second, with one thread and with two. The 
 def between(page: Path, program: str, text: str) -> None:
     """Put what a program measured into a page, between the marks that name it."""
     begin, end = f"<!-- benchmarks/{program} writes from here -->", "<!-- to here -->"
-    before, found, rest = page.read_text().partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
+    before, opening, rest = page.read_text().partition(begin)
+    _, closing, after = rest.partition(end)
+    if not opening or not closing:
         raise SystemExit(f"{page.name} has no place for benchmarks/{program}")
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+
+
+def folded(summary: str, text: str) -> str:
+    """A block of a page that opens on a click."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def kept(page: Path, program: str) -> str:
     """The part of a page that another program writes, with its marks; only these if it has not been written yet."""
     begin, end = f"<!-- benchmarks/{program} writes from here -->", "<!-- to here -->"
-    _, found, rest = page.read_text(encoding="utf-8").partition(begin)
-    return f"{begin}{rest.partition(end)[0]}{end}" if found else f"{begin}\n{end}"
+    _, opening, rest = page.read_text(encoding="utf-8").partition(begin)
+    return f"{begin}{rest.partition(end)[0]}{end}" if opening else f"{begin}\n{end}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -156,13 +160,13 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
         versions=", ".join(f"{name} {number}" for name, number in machine["versions"].items()),
         records=optimal["records"],
         nodes=searches[0]["nodes"],
-        searches=table(head, cells),
+        searches=folded("Every search", table(head, cells)),
         group_by=optimal["group_by"]["cpu"],
         faster=faster,
         compilation=optimal["first_use"]["compilation"]["wall"],
         processes=table(("", "wall s", "CPU s", "peak MB"), processes),
         rows=scaled(scale["rows"]),
-        columns=scaled(scale["columns"]),
+        columns=folded("With more and more columns, 100,000 records", scaled(scale["columns"])),
         large_rows=scale["large"]["rows"],
         large_distinct=scale["large"]["distinct"],
         large=scaled([scale["large"]]),

@@ -34,6 +34,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], dic
     "identifying-values": ({"x": [f"p{i % 60}@example.org" for i in range(N)]}, {"x": "plain"}, [K3, DIVERSE], {}),
     "singled-out": ({"ward": [i % 20 for i in range(N)]}, {"ward": "plain"}, [K3, DIVERSE], {}),
     "attack-succeeds": ({"disease": AGE}, {}, [K3, {"model": "inference-risk", "max": 1.0}], {}),
+    "labels-give-back": (
+        {},
+        {"age": ROLES["age"] | {"cells": "tight-range"}},
+        [K3, DIVERSE],
+        {"algorithm": "mondrian"},
+    ),
     "unique-sensitive": ({"wage": [1000.5 + i for i in range(N)]}, {"wage": "sensitive"}, [K3, DIVERSE], {}),
     "answers-single-out": (
         {f"a{i}": [DRAW.randrange(4) for _ in range(N)] for i in range(10)},

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.label_columns import LabelColumn
 from shoal.attacks.label_rules import shares_given
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.tables.frequency import RowNumbers, packed
 
 LIKELIER = 0.05  # by how much the share of a value in its class must exceed what the text says
@@ -81,11 +81,16 @@ class Downcoded:
         return int(((self.counts == 1) & self.is_general.any(axis=1) & (closed == self.is_general.sum(axis=1))).sum())
 
 
-def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None) -> Downcoded:
-    """Return what the texts of all columns prove; ``extra`` is known otherwise, such as from a node's minimality."""
+def downcoded(
+    columns: Sequence[LabelColumn], weights: RowNumbers | None = None, *, likelihoods: bool = True
+) -> Downcoded:
+    """Return what the texts of all columns prove; ``weights`` are the records that each row stands for.
+
+    ``likelihoods``: whether to look for values that are likelier than their text says, too, which takes longer.
+    """
     text_of = np.column_stack([column.text_of for column in columns])
     class_of, firsts = group(packed(text_of.astype(np.int32)))
-    texts, counts = text_of[firsts], np.bincount(class_of).astype(np.int64)
+    texts, counts = text_of[firsts], np.bincount(class_of, weights).astype(np.int64)
     general = np.column_stack(
         [np.array([label.is_general for label in column.labels])[texts[:, j]] for j, column in enumerate(columns)]
     )
@@ -100,6 +105,8 @@ def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None
         classes = np.repeat(np.arange(len(counts)), lengths[kind_of])
         leaves = np.concatenate([np.zeros(0, np.int64), *(required[kind] for kind in kind_of.tolist())])
         certain_parts.append((classes, np.full(len(classes), j, np.int64), leaves))
+        if not likelihoods:
+            continue
         shares = [_likelier(column, text, n) for text, n in kinds.tolist()]
         unlikelier *= 1 - np.array([0.0 if share is None else share for share in shares])[kind_of]
         unsolved = np.array([share is None for share in shares])[kind_of]
@@ -120,7 +127,7 @@ def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None
 def _likelier(column: LabelColumn, text: int, n: int) -> float | None:
     """Return the expected share of records whose value is likelier than the text says; None if it takes too long."""
     label = column.labels[text]
-    if not label.is_general or not label.witnesses:
+    if not label.is_general or not label.holds_for(n):
         return 0.0
     shares = shares_given(label, n, column.weights, MAX_STEPS)
     if shares is None:

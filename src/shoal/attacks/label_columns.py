@@ -7,7 +7,7 @@ everything else is taken for labels that were fixed beforehand and do not depend
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import get_args
@@ -20,6 +20,7 @@ from shoal.attacks.label_rules import (
     LabelRule,
     LeafSet,
     ProvedLabel,
+    family_rule,
     leaf_weights,
     lowest_label_rule,
     no_rule,
@@ -34,11 +35,13 @@ from shoal.notation.forms import DecimalMark, decimal_mark, is_star, lists, read
 from shoal.notation.labels import days_of, read_set
 from shoal.policy import Policy
 from shoal.policy.column import Cell
-from shoal.tables.frequency import RowNumbers
+from shoal.tables.centres import CENTRES
+from shoal.tables.frequency import Counts, RowNumbers
 
 # How an algorithm writes the cells of a class.
 BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})
 STARS = frozenset({"cover", "forest", "suppress_cells", "local_suppression"})
+STARS_ON_CUTS = frozenset({"single_dimensional"})
 # Ranges and sets of their class are tight, unless the policy tells them from windows that are fixed beforehand: those
 # are written such that no value of a window must occur.
 HAS_WINDOWS = "tight-range" in get_args(Cell)
@@ -75,11 +78,33 @@ def label_column(
     return _of_texts(name, released, original, policy)
 
 
+def given_back_columns(policy: Policy) -> tuple[str, ...]:
+    """Return the quasi-identifiers whose labels depend on the values of their class, as the policy says it."""
+    algorithm = policy.release.algorithm
+    if algorithm in STARS | STARS_ON_CUTS:
+        return policy.quasi
+    proving = {"hierarchy", "median", "mode", *TIGHT_RANGES, *TIGHT_SETS} if algorithm in BY_CLASS else set()
+    return tuple(name for name in policy.quasi if policy.columns[name].cells in proving)
+
+
+def columns_of_release(
+    released: Mapping[str, Coded],
+    hierarchies: Mapping[str, Hierarchy],
+    leaf_counts: Mapping[str, Counts],
+    policy: Policy,
+) -> tuple[LabelColumn, ...]:
+    """Read the quasi columns of a release whose hierarchies are known; ``leaf_counts`` says which values occur."""
+    return tuple(
+        _of_policy(name, coded, policy, hierarchies[name], np.flatnonzero(leaf_counts[name]))
+        for name, coded in released.items()
+    )
+
+
 # --- with the policy ----------------------------------------------------------------------------------------------
 
 
 def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers) -> LabelColumn:
-    read = LeavesBehind.of(hierarchy, released.texts, mark=mark_of(name, policy))
+    read = LeavesBehind.read(hierarchy, released.texts, mark=mark_of(name, policy))
     everything = np.unique(leaf_of)  # who knows which values occur in the column
     occurs = np.zeros(len(hierarchy.leaves), np.bool_)
     occurs[everything] = True
@@ -88,11 +113,16 @@ def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy,
         for i, leaves in enumerate(read.behind)
     ]
     covered = [leaves if len(leaves) else everything for leaves in covered]
-    if policy.columns[name].cells in ("mean", "median", "mode") and policy.release.algorithm in BY_CLASS:
-        covered = [everything for _ in covered]  # a single value in place of all
+    cells = policy.columns[name].cells
+    centres = cells in CENTRES and policy.release.algorithm in BY_CLASS
     rule = _rule(policy, hierarchy, released.texts)
     labels = []
     for text, leaves in zip(released.texts, covered, strict=True):
+        if centres:  # a single value in place of all; the most frequent occurs, and the median of an odd number
+            printed_leaf = _leaves_of_value(hierarchy, text, everything)
+            witnesses = () if cells == "mean" or not len(printed_leaf) else (printed_leaf,)
+            labels.append(ProvedLabel(everything, witnesses, odd_only=cells == "median"))
+            continue
         proves = len(leaves) > 1 and not (text == hierarchy.top and _top_is_silent(policy, hierarchy))
         labels.append(ProvedLabel(leaves, rule(leaves) if proves else ()))
     null = np.flatnonzero([leaf is None for leaf in hierarchy.leaves])
@@ -104,14 +134,24 @@ def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy,
     return LabelColumn(name, hierarchy.leaves, tuple(labels), text_of, leaf_of, weights, printed)
 
 
+def _leaves_of_value(hierarchy: Hierarchy, text: str, occurring: LeafSet) -> LeafSet:
+    """Return the leaves that a text is the lowest label of; none if it is a label of several levels up."""
+    if text not in hierarchy.labels[0]:
+        return NO_LEAVES
+    leaves = np.flatnonzero(hierarchy.table[0] == hierarchy.labels[0].index(text))
+    return np.intersect1d(leaves, occurring).astype(np.int64)
+
+
 def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRule:
     """Return what the algorithm's cells prove; labels of one level per column depend on no class."""
     cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
     if algorithm in STARS:
         level = _level_below_stars(hierarchy, texts)
-        # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
+        # local_suppression may generalize a column to its top; its stars then depend on no class.
         fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
         return no_rule if fixed else star_rule(hierarchy, level or 0)
+    if algorithm in STARS_ON_CUTS:
+        return no_rule if policy.release.nulls == "wildcard" else family_rule(_visible_labels(hierarchy, texts))
     if algorithm not in BY_CLASS:
         return no_rule
     if cells in TIGHT_RANGES:
@@ -127,6 +167,16 @@ def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int | None
     if not visible:
         return None
     return next((level for level in range(hierarchy.height) if visible <= set(hierarchy.labels[level])), 0)
+
+
+def _visible_labels(hierarchy: Hierarchy, texts: Sequence[str]) -> list[LeafSet]:
+    """Return the leaves below each released label of one cut; of labels that every class hides, the cut is unknown."""
+    below: dict[str, LeafSet] = {}
+    for labels, codes in zip(hierarchy.labels, hierarchy.table, strict=True):
+        for code, label in enumerate(labels):
+            if label is not None and label != hierarchy.top and label in texts:
+                below[label] = np.flatnonzero(codes == code).astype(np.int64)
+    return list(below.values())
 
 
 def _top_is_silent(policy: Policy, hierarchy: Hierarchy) -> bool:
@@ -147,7 +197,7 @@ def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy
     domain: tuple[Label, ...] = (*base, None) if has_null else tuple(base)
     everything = np.arange(len(domain), dtype=np.int64)
     behind: list[list[int]] = [[] for _ in released.texts]
-    for leaf, texts in enumerate(reader.of(base)):
+    for leaf, texts in enumerate(reader.covering(base)):
         for i in texts:
             behind[i].append(leaf)
     silent = set(reader.everything)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.tables.frequency import RowNumbers
-from shoal.tables.values import told_apart
+from shoal.tables.values import leaf_groups
 
 LeafSet = NDArray[np.int64]  # ascending
 MAX_WITNESSES = 12  # sets that overlap: all combinations of them are added up
@@ -31,11 +31,16 @@ class ProvedLabel:
 
     leaves: LeafSet
     witnesses: tuple[LeafSet, ...] = ()
+    odd_only: bool = False  # whether they hold in classes with an odd number of records only, as for a median
 
     @property
     def is_general(self) -> bool:
         """Whether the text stands for several values."""
         return len(self.leaves) != 1
+
+    def holds_for(self, n: int) -> bool:
+        """Whether anything must occur in a class of ``n`` records."""
+        return bool(self.witnesses) and not (self.odd_only and n % 2 == 0)
 
     @cached_property
     def disjoint(self) -> bool:
@@ -49,7 +54,7 @@ class ProvedLabel:
         A record can be moved from a value that occurs twice to any other, so no more than one is ever certain. All
         witnesses can be met without a given leaf unless it is a witness alone or, for one record, common to all.
         """
-        if not self.witnesses:
+        if not self.holds_for(n):
             return np.zeros(0, np.int64)
         if n == 1:
             common = self.witnesses[0]
@@ -70,7 +75,7 @@ def no_rule(_: LeafSet) -> tuple[LeafSet, ...]:
 
 def tight_set_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least set: every member occurs; leaves that level 0 joins are one member."""
-    rank, groups = told_apart(hierarchy)
+    rank, groups = leaf_groups(hierarchy)
 
     def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         return tuple(np.sort(groups[at]).astype(np.int64) for at in np.unique(rank[leaves]).tolist())
@@ -80,7 +85,7 @@ def tight_set_rule(hierarchy: Hierarchy) -> LabelRule:
 
 def tight_range_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least range, in the order of the hierarchy: both ends occur."""
-    rank, groups = told_apart(hierarchy)
+    rank, groups = leaf_groups(hierarchy)
 
     def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         ranks = rank[leaves]
@@ -154,7 +159,7 @@ def shares_given(label: ProvedLabel, n: int, weights: NDArray[np.float64], limit
     """
     total = float(weights[label.leaves].sum())
     prior = weights[label.leaves] / total if total > 0 else np.full(len(label.leaves), 1 / len(label.leaves))
-    if not label.witnesses:
+    if not label.holds_for(n):
         return prior
     index_of = {leaf: i for i, leaf in enumerate(label.leaves.tolist())}
     sets = [np.array([index_of[leaf] for leaf in witness.tolist()], np.int64) for witness in label.witnesses]

@@ -15,6 +15,7 @@ from shoal.findings.kinds import KINDS, finding, ordered
 from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.published_bytes import beside_the_table, stored_cells
 from shoal.findings.recognised_values import identifying_values
+from shoal.findings.released_labels import labels_give_back
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import guessed_values, near_numbers, spelling, unprotected
 from shoal.findings.singled_out import answers_single_out, singled_out, unique_plain, unique_sensitive
@@ -47,6 +48,7 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     persons_spelled,
     reveals_quasi,
     attack_succeeds,
+    labels_give_back,
     unprotected,
     guessed_values,
     unique_sensitive,
@@ -66,6 +68,6 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
 
 def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Return all findings, the gravest first, and otherwise in the order of ``KINDS``; many of a kind become one."""
-    made = [each for finder in FINDERS for each in finder(evidence)] if evidence.table.n_records else []
-    made += [finding("reading", note, "") for note in evidence.notes]
-    return ordered(made)
+    findings = [single for finder in FINDERS for single in finder(evidence)] if evidence.table.n_records else []
+    findings += [finding("reading", note, "") for note in evidence.notes]
+    return ordered(findings)

@@ -38,7 +38,7 @@ REACHED = WordList("""
 KEYED = WordList("""
     id ids pid hid hhid uid -id idnr idno idcase caseid userid personid patientid subjectid recordid customerid
     clientid memberid studyid key uuid guid nr no num number -num -nummer nummer numero index rowid rownum
-    record identifier seq seqno seqn serial caseno subjno intnum persnum obs
+    rowname rownames record identifier seq seqno seqn serial caseno subjno intnum persnum obs
 """)
 PEOPLE = WordList("""
     patient- person- persnum subject- subj customer- client- employee- student- pupil- member- user-

@@ -50,7 +50,7 @@ def found_before(release: Release) -> str:
     """
     policy, counted_table = release.policy, release.counted
     table, judged_classes = original_tables(counted_table.table, policy)
-    sentence = found_in(figures(table, seen=judged_classes), policy, table.n_records, counted_unit(policy))
+    sentence = found_in(figures(table, attacker_view=judged_classes), policy, table.n_records, counted_unit(policy))
     if not counted_table.raised:
         return sentence
     coarser = format_list(sorted(counted_table.raised), MOST_NAMES)

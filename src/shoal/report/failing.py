@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import __version__
-from shoal.judge import as_seen, failing_classes
+from shoal.judge import as_attackers_see, failing_classes
 from shoal.judge.figures import figures
 from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
@@ -52,7 +52,7 @@ class CheckReport:
 
 def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> CheckReport:
     """Count the failing records of the table, and how many would fail without each column."""
-    judged_classes = as_seen(table, policy)
+    judged_classes = as_attackers_see(table, policy)
     failing = failing_classes(table, policy)
     at_fault = int(table.counts[failing].sum())
     failing_without = (
@@ -61,7 +61,7 @@ def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> C
     return CheckReport(
         verdicts,
         _sentence(verdicts),
-        found_in(figures(table, seen=judged_classes), policy, verdicts.records, unit_of(table)),
+        found_in(figures(table, attacker_view=judged_classes), policy, verdicts.records, unit_of(table)),
         tuple(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
         tuple(_sizes(judged_classes.persons[failing], table.counts[failing])),
         at_fault,

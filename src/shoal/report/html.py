@@ -141,7 +141,7 @@ def _fields(
     release: Release, contents: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]
 ) -> dict[str, Any]:
     limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
-    findings: Sequence[Finding] = [Finding.of(line) for line in certificate["findings"]]
+    findings: Sequence[Finding] = [Finding.from_dict(line) for line in certificate["findings"]]
     if attacks is not None and attacks is not release.attacks:
         findings = with_attacks(findings, attacks, release.policy)
     worst = [f"Worst class: {worst_class(each)}" for each in contents.worst]

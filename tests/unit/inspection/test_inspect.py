@@ -43,6 +43,10 @@ def role_of(name: str, values: list[object]) -> str:
     return roles(inspect(pa.table({name: values, "sex": sexes})))[name]
 
 
+def reason_of(name: str, values: list[object]) -> str:
+    return next(c.reason for c in inspect(pa.table({name: values, "sex": ["f", "m"] * (N // 2)})).columns)
+
+
 def built(found: Inspection, data: pa.Table) -> None:
     """Build every hierarchy of the policy on the data."""
     policy = found.policy
@@ -250,10 +254,15 @@ def test_what_people_see_is_quasi_and_what_only_a_study_knows_is_not():
     assert role_of("x", [1.5 + i * 0.13 for i in range(N)]) == "quasi"  # nobody knows who knows it
 
 
-def test_sampling_weights_are_kept_as_they_are():
-    assert role_of("wght", [1000 + i % 40 * 7.31 for i in range(N)]) == "plain"
-    assert role_of("weight", [0.2 + i % 50 * 0.013 for i in range(N)]) == "plain"
-    assert role_of("wght", [1000 + i * 7.31 for i in range(N)]) == "quasi"  # each in one record: it singles people out
+def test_nothing_that_varies_is_proposed_as_plain():
+    """Sampling weights and numbers of visits would split the classes: whoever needs them as they are says so."""
+    weights = [0.2 + i % 50 * 0.013 for i in range(N)]
+    assert role_of("weight", weights) == "quasi"
+    assert role_of("wght", [1000 + i * 7.31 for i in range(N)]) == "quasi"
+    assert role_of("visit", [i % 5 for i in range(N)]) == "quasi"
+    assert "set the role to plain" in reason_of("weight", weights)
+    people = pa.table({"weight": weights, "age": [20 + i % 50 for i in range(N)]})
+    assert inspect(people, plain=["weight"]).having("plain") == ("weight",)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +294,8 @@ def test_courses_are_schooling_and_scores_are_not():
 
 
 def test_a_numbered_item_is_an_answer_and_not_about_the_study():
-    assert role_of("item", [str(i % 5) for i in range(N)]) == "plain"
+    assert "about the study" in reason_of("item", [str(i % 5) for i in range(N)])
+    assert "about the study" not in reason_of("item_7", [str(i % 5) for i in range(N)])
     assert role_of("item_7", [str(i % 5) for i in range(N)]) == "quasi"
 
 

@@ -18,6 +18,7 @@ NUMERAL = re.compile(r"\s*[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?\s*%?")
 WORD = re.compile(r"[^\W\d][\w.-]*")
 SENTENCE_WORDS = 4  # words: a question may be the name of a column, but hardly one of sentences
 ALIKE_SHARE = 0.8  # share of the values of a column that look alike
+CLEARLY = 0.7  # share of the names that differ from their values, above which the first line has names
 RARE_CHANCE = 0.05  # chance that a record has new values throughout, from which on the first line is none
 
 
@@ -25,8 +26,10 @@ def require_header(name: str, names: Sequence[str], records: Sequence[Sequence[s
     """Raise an error if the first line of a file looks like one of its first ``records``; no message quotes it."""
     values = [[record[j] for record in records if len(record) > j] for j in range(len(names))]
     n = sum(map(looks_like_values, names, values))
-    differs = any(map(differs_from_values, names, values)) or math.prod(map(chance_of_new, values)) <= RARE_CHANCE
-    if n or (records and not differs):
+    n_differ = sum(map(differs_from_values, names, values))
+    differs = n_differ > 0 or math.prod(map(chance_of_new, values)) <= RARE_CHANCE
+    like_a_record = n > 0 and n_differ <= CLEARLY * len(names)  # in a column 'married', a value may be 'married', too
+    if like_a_record or (records and not differs):
         columns = f"In {n} of {len(names)} columns it looks like one of the values below it"
         raise DataError(
             f"{name}: is the first line a line of column names? "

@@ -62,6 +62,14 @@ def test_none_of_a_hundred_tables_without_a_header_is_read_without_a_question(su
     assert in_vain <= 2
 
 
+def test_a_column_may_be_called_like_one_of_its_values(tmp_path: Path) -> None:
+    records = [[str(20 + i), str(1000 * i), str(i % 3), ("married", "never married")[i % 2]] for i in range(20)]
+    names = ["age", "earnings", "kids", "married"]
+    assert read(tmp_path, [names, *records], ".csv").table.column_names == names
+    with pytest.raises(DataError, match="In 1 of 2 columns"):
+        read(tmp_path, [names[2:], *(record[2:] for record in records)], ".csv")
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
 def test_the_answer_decides(suffix: str, tmp_path: Path) -> None:
     _, records = table_of(1)
