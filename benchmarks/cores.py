@@ -99,7 +99,7 @@ def searched(path: Path, algorithm: str, close: bool, repeats: int) -> dict[str,
     """Read a table, search with one thread and with two, and tell what it took."""
     table: FrequencyTable = pickle.loads(path.read_bytes())
     with suppress(ShoalError):  # if a part of the table has no answer, compiled loops are loaded all the same
-        solved(table.taken(np.arange(min(LOADING, table.n_classes))), algorithm, close=close)
+        solved(table.selected(np.arange(min(LOADING, table.n_classes))), algorithm, close=close)
     cores = threads.THREADS
     took: dict[int, list[tuple[float, float]]] = {1: [], cores: []}
     answers = set()

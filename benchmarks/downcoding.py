@@ -361,7 +361,7 @@ def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path)
         lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
         levels = range(len(lines[people[name].iloc[0]]))
         hierarchies[name] = {at: np.array([lines[value][at] for value in people[name]]) for at in levels}
-    release = k_anonymity(people[list(quasi)].copy(), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
+    release = k_anonymity(people[list(quasi)].astype(object), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
     release.to_csv(folder / "release.csv", index=False)
 
 
@@ -370,10 +370,11 @@ def _by_sdcmicro(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Pat
     people[list(quasi)].to_csv(folder / "keys.csv", index=False)
     script = f"""
         suppressMessages(library(sdcMicro))
-        keys <- read.csv("{folder}/keys.csv", colClasses = "factor", check.names = FALSE)
+        keys <- read.csv("{folder}/keys.csv", colClasses = "factor")
         done <- localSuppression(keys, keyVars = seq_along(keys), k = {k})
         out <- sapply(done$xAnon, as.character)
         out[is.na(out)] <- "*"
+        colnames(out) <- strsplit("{"|".join(quasi)}", "|", fixed = TRUE)[[1]]
         write.csv(out, "{folder}/release.csv", row.names = FALSE, quote = TRUE)
     """
     subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)

@@ -54,7 +54,7 @@ def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, 
     from shoal.engines import connect
     from shoal.engines.backends import duckdb
     from shoal.engines.ibis import IbisEngine
-    from shoal.engines.run_length_rows import Repeated, RowsInOrder
+    from shoal.engines.run_length_rows import RowsInOrder, RunLengthRows
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
     from shoal.search import SEARCHES
@@ -107,7 +107,7 @@ def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, 
         "search": spent["search"],
         "join and write": spent["join and write"] - verified,
         "verify": verified,
-        "from counts": Repeated in kinds,
+        "from counts": RunLengthRows in kinds,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "input": path.stat().st_size,
         "output": target.stat().st_size,

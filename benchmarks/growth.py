@@ -87,7 +87,7 @@ def counted(rows: int, columns: int, distinct: int | None, *, apart: bool = Fals
     domain = Domain(jobs.name, jobs.values, np.bincount(values, minlength=len(jobs.values)))
     names = tuple(hierarchy.column for hierarchy in hierarchies)
     all_codes = np.column_stack(codes).astype(np.int32)
-    return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), apart=apart)[0]
+    return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), separately=apart)[0]
 
 
 def solved(table: FrequencyTable, model_name: str) -> Recoding:
@@ -101,7 +101,7 @@ def searched(path: Path, model_name: str) -> dict[str, Any]:
     table: FrequencyTable = pickle.loads(path.read_bytes())
     if not MODELS[model_name]:
         table = replace(table, sensitive={})  # nothing asks for the jobs
-    solved(table.taken(np.arange(min(LOADING, table.n_classes))), model_name)  # loads the compiled loops
+    solved(table.selected(np.arange(min(LOADING, table.n_classes))), model_name)  # loads the compiled loops
     start, cpu = time.perf_counter(), time.process_time()
     recoding = solved(table, model_name)
     return {

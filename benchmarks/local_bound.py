@@ -65,7 +65,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = census(arguments.data, Path(folder))
         table = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)), apart=True).table
-        SEARCHES["local"](plain(table.taken(range(300)), 5)())  # compiles
+        SEARCHES["local"](plain(table.selected(range(300)), 5)())  # compiles
     by_k = {k: nearness(table, k) for k in arguments.k}
     text = written(
         ("", *(f"k = {k}" for k in by_k)),

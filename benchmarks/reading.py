@@ -58,7 +58,7 @@ def main() -> None:
         megabytes = path.stat().st_size / 10**6
         raw = partial(decompressed_chunks, path)
         layout = layout_of(raw, path.name)  # compiled by now
-        source = sql_files.sql_source(path, None, layout.names, found=layout)
+        source = sql_files.sql_source(path, None, layout.names, layout=layout)
         whole = bytearray(path.read_bytes())
         grouped = "SELECT zip, disease, count(*) FROM {} GROUP BY ALL"
         tasks: dict[str, Callable[[], object]] = {

@@ -367,7 +367,7 @@ def _distances() -> str:
 def _presets() -> str:
     def requirements(name: str) -> str:
         models, limits = PRESETS[name].models, PRESETS[name].limits
-        return "; ".join([*(model.asked for model in models), *(limit.asked for limit in limits)]) or "no model"
+        return "; ".join([*(model.summary for model in models), *(limit.summary for limit in limits)]) or "no model"
 
     rows = ((f"`{name}`", requirements(name), preset.note, preset.citation) for name, preset in PRESETS.items())
     return _folded("Every preset", _table(("`preset`", "requires", "how it is read", "written in"), rows))

@@ -144,8 +144,18 @@ def passes(case: Case, model: Asked, records: Sequence[int]) -> bool:
     return all(_accepts(model, column, records) for column in case.covered(model))
 
 
+VARIETY = {"distinct-l-diversity", "p-sensitive", "entropy-l-diversity", "recursive-l-diversity"}
+
+
+def ranked_counts(column: Sensitive, records: Iterable[int], model: str) -> list[int]:
+    """How often each value occurs, the most frequent first; a missing one adds nothing to the variety of values."""
+    values = (column.values[i] for i in records)
+    counts = Counter(value for value in values if value is not None or model not in VARIETY)
+    return sorted(counts.values(), reverse=True)
+
+
 def _accepts(model: Asked, column: Sensitive, records: Sequence[int]) -> bool:
-    ranked = sorted(Counter(column.values[i] for i in records).values(), reverse=True)
+    ranked = ranked_counts(column, records, model["model"])
     match model["model"]:
         case "distinct-l-diversity":
             return len(ranked) >= model["l"]
@@ -153,10 +163,11 @@ def _accepts(model: Asked, column: Sensitive, records: Sequence[int]) -> bool:
             return len(ranked) >= model["p"]
         case "entropy-l-diversity":
             # −Σ (r/n) ln (r/n) ≥ ln ℓ  ⇔  n^n ≥ ℓ^n Π r^r
+            ranked = ranked or [1]  # without values, no more varied than one value
             n = sum(ranked)
             return n**n >= exact(model["l"]) ** n * math.prod(r**r for r in ranked)
         case "recursive-l-diversity":
-            return ranked[0] < exact(model["c"]) * sum(ranked[model["l"] - 1 :])
+            return max(ranked, default=0) < exact(model["c"]) * sum(ranked[model["l"] - 1 :])
         case "alpha-k-anonymity":
             return Fraction(ranked[0], sum(ranked)) <= exact(model["alpha"])
     p, q = column.shares(records), column.shares(range(len(column.values)))

@@ -190,7 +190,7 @@ def table_of(case: Case, *, apart: bool = False) -> FrequencyTable:
         domains,
         None if case.persons is None else np.array(case.persons, np.int32),
         hierarchies,
-        apart=apart,
+        separately=apart,
     )
     return table
 

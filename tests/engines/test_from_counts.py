@@ -106,7 +106,7 @@ def test_the_bytes_are_those_of_the_query_and_of_memory(
     policy = shoal.Policy.of(asked(table, algorithm, **release))
     written = watched(monkeypatch)
     there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"there.{suffix}")
-    assert written == [run_length_rows.Repeated] * ("ranges" not in release and "clock" not in table.column_names)
+    assert written == [run_length_rows.RunLengthRows] * ("ranges" not in release and "clock" not in table.column_names)
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / f"here.{suffix}")
     monkeypatch.setattr(ibis.IbisEngine, "_repeated", lambda *_: None)
     assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"query.{suffix}")
@@ -192,7 +192,7 @@ def test_plain_columns_that_repeat_are_counted_again(
     assert found[1] == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "ibis.parquet")
     counted = algorithm == "optimal" and kind != "clock"
     joined = algorithm == "optimal" and kind not in ("clock", "at") and "max_tuples" not in release
-    assert written == [run_length_rows.Repeated] * counted + [JoinedRows] * joined  # others are joined by Ibis
+    assert written == [run_length_rows.RunLengthRows] * counted + [JoinedRows] * joined  # others are joined by Ibis
     assert found[0] == found[1]
     if "max_tuples" not in release:
         assert found[0] == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
@@ -206,4 +206,4 @@ def test_rows_that_repeat_are_found_by_their_hashes(
     pq.write_table(table, source := tmp_path / "people.parquet")
     monkeypatch.setattr(run_length_rows, "TUPLE", size)
     engine = connect.from_files(source, memory="1GB")
-    assert engine.backend.repeats(engine.told([]), N) == repeats
+    assert engine.backend.repeats(engine.normalized([]), N) == repeats

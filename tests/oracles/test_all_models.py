@@ -351,4 +351,4 @@ def test_no_more_of_a_class_can_stay_than_its_people_allow(high: float) -> None:
     for n, people in itertools.product(range(1, 12), range(12)):
         table = FrequencyTable((), np.zeros((1, 0), np.int32), np.array([n]), population=np.array([people]))
         parts = [kept for kept in range(n + 1) for of in range(1, people + 1) if Fraction(kept, of) <= exact(high)]
-        assert int(model.most_kept(table, np.array([0]))[0] + 1e-6) >= max(parts, default=0)
+        assert int(model.max_passing(table, np.array([0]))[0] + 1e-6) >= max(parts, default=0)

@@ -45,7 +45,7 @@ def problems(rng, n_cases, *, most=8):
         n = rng.randint(2, most)
         codes = np.array([[rng.randrange(len(s[0])) for s in shapes] for _ in range(n)], np.int32)
         k = rng.randint(2, min(4, n))
-        table, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, apart=True)
+        table, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, separately=True)
         weights = [rng.choice([1, 1, 0.5, 2]) for _ in shapes]
         yield Problem(table, (KAnonymity(k=k),), Terms(weights=weights)), k
 

@@ -328,7 +328,7 @@ def test_where_verdicts_do_not_survive_generalization_who_prunes_by_them_decline
     problem = problem_of(case)
     with pytest.raises(PolicyError, match=f"algorithm '{name}' assumes") as raised:
         SEARCHES[name](problem)
-    assert any(model.asked in raised.value.message for model in problem.convex)
+    assert any(model.summary in raised.value.message for model in problem.convex)
     assert "optimal" in raised.value.hint
     # The hint is true: with nothing suppressed there is an answer, or it is known that there is none.
     if "max_suppression = 0" in raised.value.hint:

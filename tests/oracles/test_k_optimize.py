@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +10,12 @@ from hypothesis import strategies as st
 
 from definitions import Case, Column, Sensitive
 from examples import examples
-from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.cells.classes import require_class_by_class
-from shoal.search.cuts import k_optimize as k_optimize_module
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import judged_classes, recoding_of_cuts
 from shoal.search.cuts.k_optimize import _SetEnumeration, k_optimize
-from shoal.search.problem import Problem
-from small_cuts import check_against_every_cut, least_discernibility, loss_in, random_case
+from small_cuts import check_against_every_cut, loss_in, random_case
 from strategies import KINDS, OBJECTIVES, cases, problem_of
 
 
@@ -34,58 +31,6 @@ def from_nothing(monkeypatch):
 @pytest.mark.parametrize("block", range(8))
 def test_no_cut_has_less_discernibility(block):
     check_against_every_cut(range(150 * block, 150 * (block + 1)))
-
-
-@pytest.mark.usefixtures("from_nothing")
-def test_no_cut_that_suppresses_has_less_discernibility():
-    check_against_every_cut(range(60), limits=(1, 3, 6))
-    check_against_every_cut([2175])  # two cuts between the same two values of a class lose its record once
-
-
-@pytest.mark.usefixtures("from_nothing")
-@pytest.mark.parametrize("looks", [1, 2, 5])
-def test_a_search_that_ends_early_has_a_bound_and_the_same_answer_every_time(looks, monkeypatch):
-    monkeypatch.setattr(k_optimize_module, "LOOKS", looks)
-    n_early = 0
-    for case in (replace(random_case(seed), limit=limit) for seed in range(40) for limit in (0, 2, 6)):
-        least = least_discernibility(case)
-        if least == math.inf or case.limit > case.n:
-            continue
-        problem, again = problem_of(case, "discernibility"), problem_of(case, "discernibility")
-        try:
-            answer = k_optimize(problem)
-        except OutOfTimeError:
-            continue
-        assert least <= loss_in(problem, answer)
-        assert least == loss_in(problem, answer) if answer.proved else answer.bound <= least
-        n_early += not answer.proved
-        repeated = k_optimize(again)
-        assert (answer.bound, answer.n_evaluated) == (repeated.bound, repeated.n_evaluated)
-        assert loss_in(again, repeated) == loss_in(problem, answer)
-    assert n_early > 5
-
-
-@pytest.mark.usefixtures("from_nothing")
-@pytest.mark.parametrize("seconds", [2, 3])
-def test_a_search_that_runs_out_of_time_has_a_bound(seconds, monkeypatch):
-    n_early = 0
-    for seed in range(40):
-        case = replace(random_case(seed), limit=3)
-        least = least_discernibility(case)
-        if least == math.inf or case.n < 3:
-            continue
-        problem = problem_of(case, "discernibility")
-        problem.time_budget = float(seconds)
-        left = itertools.count(seconds, -1)  # every look at the clock takes a second
-        monkeypatch.setattr(Problem, "seconds_left", property(lambda _, left=left: float(next(left))))
-        try:
-            answer = k_optimize(problem)
-        except OutOfTimeError:
-            continue
-        assert least <= loss_in(problem, answer)
-        assert least == loss_in(problem, answer) if answer.proved else answer.bound <= least
-        n_early += not answer.proved
-    assert n_early > 5
 
 
 def best_of_all(problem):

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from examples import tables
-from shoal.attacks import deals as dealing
+from shoal.attacks import value_assignments as dealing
 from shoal.errors import InfeasibleError
 from shoal.models.measured import InferenceRisk
 

@@ -104,7 +104,7 @@ def small_problem(rng, *, wildcard=False, nulls=False, models=None, most_cells=1
     values = rng.integers(0, 2, n).astype(np.int32)
     domain = Domain("s", ("a", "b"), np.bincount(values, minlength=2))
     table, _ = count_records(
-        tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies), apart=True
+        tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies), separately=True
     )
     k = int(rng.integers(1, 5))
     problem = Problem(table, models or (KAnonymity(k=k),), Terms(weights=weights.tolist(), wildcard=wildcard))

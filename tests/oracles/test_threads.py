@@ -59,7 +59,9 @@ def table(seed, *, apart):
     codes = np.column_stack([rng.integers(0, size, n) for size in sizes]).astype(np.int32)
     values = rng.integers(0, 3, n).astype(np.int32)
     ill = Domain("ill", ("a", "b", "c"), np.bincount(values, minlength=3))
-    return count_records(tuple(h.column for h in hierarchies), codes, {ill: values}, None, hierarchies, apart=apart)[0]
+    return count_records(
+        tuple(h.column for h in hierarchies), codes, {ill: values}, None, hierarchies, separately=apart
+    )[0]
 
 
 def answer(algorithm, seed, terms, monkeypatch, n_threads):

@@ -19,7 +19,7 @@ def problem(rows, k):
         leaves = [str(value) for value in range(column.max() + 1)]
         hierarchies.append(Hierarchy.from_levels(f"c{j}", leaves, [leaves, ["*"] * len(leaves)]))
     columns = tuple(h.column for h in hierarchies)
-    table, _ = count_records(columns, rows, {}, None, tuple(hierarchies), apart=True)
+    table, _ = count_records(columns, rows, {}, None, tuple(hierarchies), separately=True)
     return Problem(table, (KAnonymity(k=k),))
 
 

@@ -30,6 +30,6 @@ def test_no_node_of_the_lattice_loses_less_than_the_bound(case):
     for of in (problem, apart):  # rows with several values, and with one each
         space = Space(of)
         whole = Partition.of_rows(of.table, np.zeros(of.table.n_classes, np.int64))
-        bound, _ = least_loss(of, space, whole, np.zeros(len(space.codes)))
+        bound, _ = least_loss(of, space, whole)
         assert bound is not None
         assert bound <= loss_of(problem, best.released, best.parts(problem.table), "loss") + 1e-9

@@ -15,7 +15,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
 from shoal.search.local.boxes import Space
-from shoal.search.local.kernels import APART, rebox_all, settle
+from shoal.search.local.kernels import STARS, rebox_all, settle
 from shoal.search.local.scratch import Run
 from shoal.search.local.steps import improve
 from shoal.search.problem import Terms
@@ -31,7 +31,7 @@ RECORDS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=4, 
 def begun(records, k, chance, cells="hierarchy", limit=0):
     """A search that begins with classes drawn at random, some of them large; a few records may be suppressed."""
     codes = np.array(records, np.int32)
-    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), apart=True)[0]
+    table = count_records(("a", "b"), codes, {}, None, (NUMBERS, KINDS), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=k),), Terms(objective="loss", cells=(cells, "hierarchy"), limit=limit))
     rows = np.repeat(np.arange(table.n_classes), table.counts)
     n_classes = chance.randint(1, len(rows) // k)
@@ -49,7 +49,7 @@ def begun(records, k, chance, cells="hierarchy", limit=0):
 
 def wishing(search, n_steps=50, seed=1, **others):
     """Let records wish, and nothing else, as far as they can."""
-    terms = {"hot": 0.0, "cold": 1.0, "n_ruined": 3, "verify": False, "priced": False, "wishes": 1.0} | others
+    terms = {"hot": 0.0, "cold": 1.0, "n_ruined": 3, "verify": False, "wishes": 1.0} | others
     run = Run(search.k, search.problem.limit, side=0, n_steps=n_steps, **terms)
     return improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
 
@@ -70,19 +70,19 @@ def test_wishes_keep_every_record_and_never_cost_more(records, k, chance, cells)
         return
     search = begun(records, k, chance, cells, limit=chance.choice([0, 2]))
     before = rebox_all(search.boxes, search.atoms, search.classes)
-    wishing(search, priced=chance.choice([False, True]))
+    wishing(search)
     classes = search.classes
     after = state(search)
     total = rebox_all(search.boxes, search.atoms, classes)
     used = classes.first >= 0
-    used[APART] = False
+    used[STARS] = False
     assert total <= before + 1e-6
     assert (after["box"][used] == classes.box[used]).all()
     assert after["cost"][used] == pytest.approx(classes.cost[used], abs=1e-6)
     assert (classes.n_records == np.bincount(classes.class_of, minlength=len(used))).all()
     assert (classes.n_records[used] >= k).all()
     assert classes.n_records.sum() == len(records)
-    assert classes.n_records[APART] <= search.problem.limit
+    assert classes.n_records[STARS] <= search.problem.limit
 
 
 @examples(50)

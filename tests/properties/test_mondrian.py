@@ -34,7 +34,7 @@ def problem_of(rng, k, asked, cells, dimension, *, apart, n=None):
     values = np.array(rng.choices(range(3), k=n), np.int32)
     domain = Domain("s", ("x", "y", "z"), np.bincount(values, minlength=3))
     table, _ = count_records(
-        ("a", "b", "c"), np.array(draws, np.int32).T.copy(), {domain: values}, None, hierarchies, apart=apart
+        ("a", "b", "c"), np.array(draws, np.int32).T.copy(), {domain: values}, None, hierarchies, separately=apart
     )
     models = (KAnonymity(k=k), *(REQUIREMENT.validate_python(model) for model in asked))
     return Problem(table, models, Terms(cells=cells, dimension=dimension))
@@ -138,7 +138,7 @@ def test_relaxed_splits_deal_equal_records_out_in_the_proportions_of_what_is_sen
     values = np.array([0, 1, 2] * 20 + [0, 1, 2, 0], np.int32)
     codes = np.array([[0]] * 60 + [[1]] * 4, np.int32)
     domain = Domain("s", ("x", "y", "z"), np.bincount(values))
-    table, _ = count_records(("a",), codes, {domain: values}, None, (h,), apart=True)
+    table, _ = count_records(("a",), codes, {domain: values}, None, (h,), separately=True)
     for cells in ("range", "hierarchy"):
         partition, _ = _partition(Problem(table, (KAnonymity(k=10),), Terms(cells=(cells,))), parting=True)
         small = np.bincount(partition.class_of, partition.counts).argmin()

@@ -112,7 +112,7 @@ def hierarchy_of(values, description):
 
 
 def leaves_read(hierarchy, text):
-    read = LeavesBehind.of(hierarchy, [text])
+    read = LeavesBehind.read(hierarchy, [text])
     return set(range(len(hierarchy.leaves))) if 0 in read.everything else read.behind[0]
 
 
@@ -147,7 +147,7 @@ def test_every_range_and_set_that_local_writes_reads_back_as_its_leaves(data, co
         chosen = data.draw(st.sets(st.integers(0, n - 1), min_size=1))
     joined = np.flatnonzero(np.isin(released.table[0], released.table[0][list(chosen)])).astype(np.int32)
     try:
-        place = vocabulary.of(joined)
+        place = vocabulary.number_of(joined)
     except HierarchyError:
         assume(False)
     label = vocabulary.values.labels[place]
@@ -177,7 +177,7 @@ def test_a_range_in_any_style_stands_for_the_numbers_within(values, ends, style)
         if (from_low is None or (low <= Decimal(value) if from_low else low < Decimal(value)))
         and (to_high is None or (Decimal(value) <= high if to_high else Decimal(value) < high))
     }
-    found = Reader([text], values).of(values)
+    found = Reader([text], values).covering(values)
     if text not in values:
         assert {value for value, texts in zip(values, found, strict=True) if texts} == within, text
 
@@ -192,7 +192,7 @@ def test_a_set_in_any_style_stands_for_its_members(values, data, style):
     members = data.draw(st.lists(st.sampled_from(values), min_size=2, max_size=4, unique=True))
     form, _, separator = style.rpartition(":")
     text = form.format(separator.join(members))
-    found = Reader([text], values).of(values)
+    found = Reader([text], values).covering(values)
     assert {value for value, texts in zip(values, found, strict=True) if texts} == set(members), text
 
 
@@ -207,5 +207,5 @@ def test_a_mask_in_any_style_stands_for_the_codes_that_it_leaves_open(values, da
     hidden = data.draw(st.sets(st.integers(0, 4), min_size=1, max_size=4))
     text = "".join(letter if i in hidden else digit for i, digit in enumerate(value))
     open_ = {other for other in values if all(a in (b, letter) for a, b in zip(text, other, strict=True))}
-    found = Reader([text], values).of(values)
+    found = Reader([text], values).covering(values)
     assert {other for other, texts in zip(values, found, strict=True) if texts} == open_, text

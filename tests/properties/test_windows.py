@@ -75,7 +75,7 @@ def flat(values):
 
 def table_of(hierarchy, leaves):
     codes = np.array(leaves, np.int32)[:, None]
-    return count_records(("c",), codes, {}, None, (hierarchy,), apart=True)[0]
+    return count_records(("c",), codes, {}, None, (hierarchy,), separately=True)[0]
 
 
 def written(hierarchy, leaves, class_of, cells):
@@ -113,7 +113,7 @@ def test_no_value_is_in_the_label_of_one_class_alone():
     labels = written(hierarchy, leaves, class_of, "set")
     texts = {label for leaf, label in labels if leaf in (0, 1, 3)}
     rng = np.random.default_rng(0)
-    fixed = FixedLabels.of(hierarchy, "range", np.ones(6, np.int64))
+    fixed = FixedLabels.for_column(hierarchy, "range", np.ones(6, np.int64))
     assert "*" in texts
     for _ in range(300):
         n_classes = int(rng.integers(2, 7))
@@ -130,7 +130,7 @@ def test_no_value_is_in_the_label_of_one_class_alone():
 def test_sets_stay_within_labels_of_the_hierarchy_where_they_can():
     paths = [("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*"), ("d", "y", "*"), ("e", "x", "*"), ("f", "y", "*")]
     hierarchy = Hierarchy.from_paths("c", paths)
-    fixed = FixedLabels.of(hierarchy, "set", np.array([1, 5, 2, 4, 3, 6]))
+    fixed = FixedLabels.for_column(hierarchy, "set", np.array([1, 5, 2, 4, 3, 6]))
     assert [int(group[0]) for group in fixed.groups] == [4, 2, 0, 5, 1, 3]
 
 

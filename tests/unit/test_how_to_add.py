@@ -53,7 +53,7 @@ class Pairs(PrivacyModel):
     pairs: int = Field(ge=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "pairs"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
         return (table.counts // 2).astype(float)
@@ -62,7 +62,7 @@ class Pairs(PrivacyModel):
         return table.counts >= 2 * self.pairs
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         return f"pairs ≥ {self.pairs}"
 '''
         },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pydantic import Field
 
@@ -14,6 +16,8 @@ from contract import WITHIN_A_PART
 from examples import THOROUGH
 from shoal.attacks.risk import Risk
 from shoal.hierarchies.hierarchy import Hierarchy
+from shoal.masking import microaggregate
+from shoal.masking.masking import Method, Value
 from shoal.models.base import Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.size import KAnonymity
 from shoal.policy.explain import MODELS
@@ -23,7 +27,7 @@ from shoal.search.losses.definitions import LOSSES, WITH_LABEL, Discernibility, 
 from shoal.search.losses.lattice import LossClasses
 from shoal.search.problem import Evaluation
 from shoal.tables.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers
-from shoal.testing import LawError, check_attack, check_loss, check_model, check_search
+from shoal.testing import LawError, check_attack, check_loss, check_mask, check_model, check_search
 
 TIMES = 8 if THOROUGH else 1
 
@@ -48,6 +52,16 @@ def test_every_attack_obeys_the_laws() -> None:
     check_attack(lambda release, original: shoal.attack(release, original=original, **roles), tables=3 * TIMES)
 
 
+@pytest.mark.parametrize("value", [value for value in get_args(Value) if value != "range"])  # whose cells are texts
+@pytest.mark.parametrize("method", get_args(Method))
+def test_every_mask_obeys_the_laws(method: Method, value: Value) -> None:
+    check_mask(
+        lambda table, k: microaggregate(table, ["x", "y"], k=k, method=method, value=value).table,
+        separately=method == "univariate",
+        tables=5 * TIMES,
+    )
+
+
 # ── wrong models ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -58,7 +72,7 @@ class _Planted(PrivacyModel):
     k: int = Field(ge=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "planted"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
         return table.counts.astype(float)
@@ -67,7 +81,7 @@ class _Planted(PrivacyModel):
         return table.counts >= self.k
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         return "planted"
 
 
@@ -94,7 +108,7 @@ class LargestShareAbsorbing(SensitiveModel):
     share: float = Field(gt=0, le=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "planted"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
         sizes = np.add.reduceat(histogram.counts, histogram.starts[:-1])
@@ -104,7 +118,7 @@ class LargestShareAbsorbing(SensitiveModel):
         return np.asarray(self.score(histogram) <= self.share + 1e-12)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         return "planted"
 
 
@@ -113,7 +127,7 @@ class LargestShareKeepsTooLittle(LargestShareAbsorbing):
 
     merging: ClassVar[Merging] = "convex"
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         return np.add.reduceat(histogram.counts, histogram.starts[:-1])[rows] * self.share / 2
 
 
@@ -169,7 +183,7 @@ WRONG_MODELS = {
     AtMostAsManyAbsorbing: "absorbing",
     OddConvex: "convex",
     LargestShareAbsorbing: "absorbing",
-    LargestShareKeepsTooLittle: "most_kept",
+    LargestShareKeepsTooLittle: "max_passing",
     FirstClass: "order of the classes",
     AgainstTheMean: "other classes|absorbing",
     NeverEnforced: "table",
@@ -319,3 +333,50 @@ def test_a_wrong_attack_is_caught() -> None:
     for law, attack in wrong.items():
         with pytest.raises(LawError, match=law):
             check_attack(attack)
+
+
+# ── wrong masks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unmasked(table: pa.Table, k: int) -> pa.Table:
+    return table
+
+
+def rounded(table: pa.Table, k: int) -> pa.Table:
+    """Equal records of a fixed width, however few they are."""
+    columns = {name: [float(round(x)) for x in table[name].to_pylist()] for name in "xy"}
+    return pa.table(columns | {"id": table["id"]})
+
+
+def one_group_too_far(table: pa.Table, k: int) -> pa.Table:
+    return pa.table({name: [max(table[name].to_pylist()) + 1.0] * len(table) for name in "xy"} | {"id": table["id"]})
+
+
+def blocks_of_rows(table: pa.Table, k: int) -> pa.Table:
+    """Groups of neighbouring rows, so that the order of the rows decides."""
+    starts = [min(i // k, len(table) // k - 1) * k for i in range(len(table))]
+    return pa.table({name: [table[name][i] for i in starts] for name in "xy"} | {"id": table["id"]})
+
+
+def without_the_last(table: pa.Table, k: int) -> pa.Table:
+    return microaggregate(table, ["x", "y"], k=k).table.slice(0, len(table) - 1)
+
+
+def only_separately(table: pa.Table, k: int) -> pa.Table:
+    return microaggregate(table, ["x", "y"], k=k, method="univariate").table
+
+
+@pytest.mark.parametrize(
+    ("mask", "law"),
+    [
+        (unmasked, "records are equal"),
+        (rounded, "records are equal"),
+        (one_group_too_far, "outside the range"),
+        (blocks_of_rows, "order of the rows|records are equal"),
+        (without_the_last, "rows are missing"),
+        (only_separately, "records are equal"),
+    ],
+)
+def test_a_wrong_mask_is_caught(mask: Callable[[pa.Table, int], pa.Table], law: str) -> None:
+    with pytest.raises(LawError, match=law):
+        check_mask(mask)

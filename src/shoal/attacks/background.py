@@ -14,8 +14,8 @@ import numpy as np
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
-from shoal.attacks.risk import Risk, percent_words
-from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.risk import Risk
+from shoal.attacks.scoring import Scored, value_risk
 
 LESS_KNOWLEDGE = "the same targets, without this knowledge"
 
@@ -31,21 +31,19 @@ def exclusion(
     ruled_out = "some values" if excluded else "one value" if excludes == 1 else f"{excludes} values"
 
     def excluding(people: Secret) -> dict[str, Scored]:
-        chosen = {choice.name: people.by(choice) for choice in people.view.choices}
-        return {name: _excluding(person_view, excludes, excluded) for name, person_view in chosen.items()}
+        return {choice.name: _excluding(people.by(choice), excludes, excluded) for choice in people.view.choices}
 
     bound = 0.0 if not excluded and secret.diversity > excludes + 1 else None
-    return risk(
+    return value_risk(
         "exclusion",
-        "inference",
-        excluding(secret),
+        secret,
+        outside,
+        excluding,
         lambda scored: (
             f"An attacker who can rule out {ruled_out} of {secret.column} for a person is certain of the true one in "
-            f"{percent_words(float(scored.credits.mean()))} of all cases."
+            f"{scored.success} of all cases."
         ),
-        column=secret.column,
-        outside=None if outside is None else excluding(outside),
-        bound=bound,
+        bound,
     )
 
 
@@ -70,17 +68,16 @@ def relative(secret: Secret, outside: Secret | None = None) -> Risk:
     def with_relative(people: Secret) -> dict[str, Scored]:
         return {choice.name: _beside_a_relative(people.by(choice)) for choice in people.view.choices}
 
-    return risk(
+    return value_risk(
         "relative",
-        "inference",
-        with_relative(secret),
+        secret,
+        outside,
+        with_relative,
         lambda scored: (
             f"An attacker who knows the {secret.column} of one relative among the records that match a person is "
-            f"certain of the person's own in {percent_words(float(scored.credits.mean()))} of all cases."
+            f"certain of the person's own in {scored.success} of all cases."
         ),
-        column=secret.column,
-        outside=None if outside is None else with_relative(outside),
-        bound=0.0 if secret.diversity > 2 else None,
+        0.0 if secret.diversity > 2 else None,
     )
 
 

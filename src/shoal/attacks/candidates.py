@@ -21,7 +21,7 @@ from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
 from shoal.attacks.read_cache import encoded_once
 from shoal.attacks.values import values_of
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import DataError
 from shoal.hierarchies.hierarchy import Label
 from shoal.notation import codec
@@ -39,7 +39,7 @@ BLOCK = 2**24  # records that fit, listed together
 
 @dataclass(frozen=True, eq=False)
 class CandidateView:
-    """Which people match which records."""
+    """Which people match which records, as an intruder sees the release."""
 
     columns: tuple[KnownColumn, ...]  # that the intruder knows
     kinds: RowNumbers  # (kinds that are read, columns)
@@ -219,7 +219,7 @@ class CandidateView:
     ) -> CandidateView:
         """Assign people who match no record to the nearest record and those equal to it.
 
-        That is how a release is attacked whose values were changed rather than made coarser.
+        For releases whose values were perturbed instead of generalized.
         """
         lost = np.flatnonzero(self.candidates[self.kind_of] == 0)
         if not len(lost):
@@ -389,7 +389,7 @@ def secret_of(
 ) -> Secret:
     """Return the sensitive column ``name`` of a release, with the true values of the people.
 
-    ``ground`` is the original, the table ``truth`` itself unless told.
+    ``ground`` is the original; by default the table ``truth``.
     """
     real = encoded_once(name, truth[name])
     original = real if ground is None else encoded_once(name, ground[name])

@@ -1,4 +1,4 @@
-"""Interpretation of released texts by an intruder, whatever program wrote the release.
+"""Which released texts of a column cover which known values, for a release of any program.
 
 The texts are read by ``hierarchies.reader``. Known values that are covered by the same texts are one kind.
 """
@@ -76,7 +76,7 @@ def _read_column(
     values = as_in(base.texts, name, of_people.texts, policy)
     hierarchies = hierarchies_of(name, base.texts, values, policy)
     reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None, mark=mark_of(name, policy))
-    texts_of_value = reader.of(values)
+    texts_of_value = reader.covering(values)
     # Without the original, a text that matches no known value may be the value of an unknown person.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
@@ -125,7 +125,7 @@ def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Po
     hierarchies = hierarchies_of(name, base, base, policy)
     reader = Reader(strange, base, hierarchies, freely=False, mark=mark_of(name, policy))
     out: list[list[str]] = [[] for _ in strange]
-    for value, covering in zip(base, reader.of(base), strict=True):
+    for value, covering in zip(base, reader.covering(base), strict=True):
         for i in covering:
             out[i].append(value)
     return out

@@ -1,7 +1,7 @@
 """A control for what a release adds: the same policy applied to half of the people, and the other half outside.
 
 A release is made of some people drawn at random, and predicates made from it are tried on them and on as many others,
-whom it cannot know. Labels show what the release of everybody shows, so their hierarchies are those of everybody.
+of whom it has no information. Labels use the hierarchies of the whole table, as the release of everybody does.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def halves(original: LocalEngine, policy: Policy, seed: int) -> Halves | str:
 
 
 def _units(original: LocalEngine, policy: Policy) -> RowNumbers:
-    """Number the person of each row, or the row itself, by what it says: in whatever order the rows stand."""
+    """Number the person of each row, or the rows sorted by their values, so that row order has no effect."""
     entity = policy.release.entity
     if entity is not None and entity in original.table.column_names:
         codes = codec.encode_texts(entity, original.table[entity]).codes

@@ -11,25 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.candidates import Secret
-from shoal.attacks.risk import Credits, Risk, percent_words
-from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.risk import Credits, Risk
+from shoal.attacks.scoring import Scored, value_risk
 
 CLAIMS = "the same claims, right with the frequencies of the whole table"
 
 
 def homogeneity(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how many people's values are disclosed because all matching records agree."""
-    return risk(
+    return value_risk(
         "homogeneity",
-        "inference",
-        _scored(secret),
+        secret,
+        outside,
+        _scored,
         lambda scored: (
-            f"For {percent_words(float(scored.credits.mean()))} of the targets, all matching records have the same "
-            f"{secret.column}, and it is the true one: it is disclosed without knowing which record is theirs."
+            f"For {scored.success} of the targets, all matching records have the same {secret.column}, and it is the "
+            "true one: it is disclosed without knowing which record is theirs."
         ),
-        column=secret.column,
-        outside=None if outside is None else _scored(outside),
-        bound=0.0 if secret.diversity > 1 else None,
+        0.0 if secret.diversity > 1 else None,
     )
 
 

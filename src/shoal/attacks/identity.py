@@ -10,14 +10,14 @@ import numpy as np
 
 from shoal.attacks.candidates import CandidateView
 from shoal.attacks.intruders import Choice
-from shoal.attacks.risk import Risk, percent_words
+from shoal.attacks.risk import Risk
 from shoal.attacks.scoring import Scored, risk
 
 
 def identity(view: CandidateView, outside: CandidateView | None = None) -> Risk:
     """Measure how often the picked record is the person's own.
 
-    Where nobody knows whose is whose, a person whom any record fits is taken to be behind one of them: an upper
+    If the owners of records are unknown, a person who matches any record is taken to own one of them: an upper
     bound, since some may have been left out of the release.
     """
     owners_known = ", ".join(column.name for column in view.columns)
@@ -27,7 +27,7 @@ def identity(view: CandidateView, outside: CandidateView | None = None) -> Risk:
         {choice.name: _scored(view, choice) for choice in view.choices},
         lambda scored: (
             f"An attacker who knows {owners_known} of a person and picks one of the matching records is right in "
-            f"{percent_words(float(scored.credits.mean()) if len(scored.credits) else 0.0)} of all cases."
+            f"{scored.success} of all cases."
         ),
         outside=None if outside is None else {choice.name: _scored(outside, choice) for choice in outside.choices},
         bound=1 / view.k,

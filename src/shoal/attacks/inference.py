@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent_words
-from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.scoring import Scored, value_risk
 from shoal.tables.frequency import RowNumbers
 
 BLOCK = 2**22  # scores of kinds and values computed together
@@ -23,19 +23,16 @@ LARGEST = 2**24  # texts of a column times values
 
 def inference(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often the predicted value is the person's own."""
-    return risk(
+    return value_risk(
         "inference",
-        "inference",
-        secret.scored_by_choice(_scored),
+        secret,
+        outside,
+        lambda people: people.scored_by_choice(_scored),
         lambda scored: (
-            f"A model trained on the release predicts the {secret.column} of "
-            f"{percent_words(float(scored.credits.mean()))} of "
-            f"the targets correctly; always guessing the most frequent value is correct for "
-            f"{percent_words(scored.control_share)}."
+            f"A model trained on the release predicts the {secret.column} of {scored.success} of the targets "
+            f"correctly; always guessing the most frequent value is correct for {percent_words(scored.control_share)}."
         ),
-        column=secret.column,
-        outside=None if outside is None else outside.scored_by_choice(_scored),
-        bound=_greatest_share(secret) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
+        _greatest_share(secret) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
     )
 
 

@@ -104,7 +104,7 @@ def columns_of_release(
 
 
 def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers) -> LabelColumn:
-    read = LeavesBehind.of(hierarchy, released.texts, mark=mark_of(name, policy))
+    read = LeavesBehind.read(hierarchy, released.texts, mark=mark_of(name, policy))
     everything = np.unique(leaf_of)  # who knows which values occur in the column
     occurs = np.zeros(len(hierarchy.leaves), np.bool_)
     occurs[everything] = True
@@ -147,7 +147,7 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
     cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
     if algorithm in STARS:
         level = _level_below_stars(hierarchy, texts)
-        # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
+        # local_suppression may generalize a column to its top; its stars then depend on no class.
         fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
         return no_rule if fixed else star_rule(hierarchy, level or 0)
     if algorithm in STARS_ON_CUTS:
@@ -197,7 +197,7 @@ def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy
     domain: tuple[Label, ...] = (*base, None) if has_null else tuple(base)
     everything = np.arange(len(domain), dtype=np.int64)
     behind: list[list[int]] = [[] for _ in released.texts]
-    for leaf, texts in enumerate(reader.of(base)):
+    for leaf, texts in enumerate(reader.covering(base)):
         for i in texts:
             behind[i].append(leaf)
     silent = set(reader.everything)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.tables.frequency import RowNumbers
-from shoal.tables.values import told_apart
+from shoal.tables.values import leaf_groups
 
 LeafSet = NDArray[np.int64]  # ascending
 MAX_WITNESSES = 12  # sets that overlap: all combinations of them are added up
@@ -75,7 +75,7 @@ def no_rule(_: LeafSet) -> tuple[LeafSet, ...]:
 
 def tight_set_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least set: every member occurs; leaves that level 0 joins are one member."""
-    rank, groups = told_apart(hierarchy)
+    rank, groups = leaf_groups(hierarchy)
 
     def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         return tuple(np.sort(groups[at]).astype(np.int64) for at in np.unique(rank[leaves]).tolist())
@@ -85,7 +85,7 @@ def tight_set_rule(hierarchy: Hierarchy) -> LabelRule:
 
 def tight_range_rule(hierarchy: Hierarchy) -> LabelRule:
     """Return the rule of the least range, in the order of the hierarchy: both ends occur."""
-    rank, groups = told_apart(hierarchy)
+    rank, groups = leaf_groups(hierarchy)
 
     def witnesses(leaves: LeafSet) -> tuple[LeafSet, ...]:
         ranks = rank[leaves]

@@ -84,7 +84,7 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
 
 
 def _nothing(name: str, proved: Downcoded) -> Risk:
-    """Return the risk of a release whose cells are all values: there is nothing to conclude from a label."""
+    """Return the risk of a release without generalized cells: it has no labels to draw conclusions from."""
     n = len(proved.class_of)
     return Risk(name, "singling out", None, n, 0.0, None, 0.0, "No quasi-identifier is generalized.", effective=SURE)
 

@@ -1,12 +1,11 @@
 """Minimality: the intruder knows that the release is as fine as the policy allows, so nothing finer was.
 
 R. C.-W. Wong, A. W.-C. Fu, K. Wang, J. Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007.
-Who has the raw quasi-identifiers of everybody knows how the classes one step below would look. Where their sizes do
-not explain why they were refused, their sensitive values do. All ways to deal the values of each class to its people
-are weighed by chance (``deals``). Those under which a finer release would have been allowed are impossible, and what
-the others make likely is learned. The posterior is exact where the classes have few deals, and estimated from drawn
-ones where they have many. Needs a full-domain release of all records, the original, the policy, and a requirement on
-sensitive values.
+An intruder with everybody's raw quasi-identifiers can form the classes of every release one step finer. If their sizes
+do not explain why it was refused, their sensitive values must. All assignments of a class's values to its people are
+weighted by probability (``value_assignments``); those that would have allowed a finer release are ruled out. That gives
+the posterior of each value, exactly for classes with few assignments, and estimated from a sample otherwise.
+Needs  a full-domain release of all records, the original, the policy, and a requirement on sensitive values.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.value_assignments import TooManyError, deals, posterior
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.local import LocalEngine
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import ReleaseModel, SensitiveModel
@@ -147,7 +146,7 @@ def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
         policy.quasi,
         finer.codes,
         np.bincount(finer.class_of, minlength=finer.n_classes).astype(np.int64),
-        {d.column: Histogram.of(finer.class_of, codes, finer.n_classes, len(d.texts), d) for d, codes in dealt},
+        {d.column: Histogram.counted(finer.class_of, codes, finer.n_classes, len(d.texts), d) for d, codes in dealt},
     )
     failing = np.zeros(finer.n_classes, np.bool_)
     for model in policy.models:
@@ -171,8 +170,9 @@ def _learned(
     policy: Policy,
     random: np.random.Generator,
 ) -> tuple[_LikelyValues | None, bool]:
-    """What is likely for each group, and whether all deals were listed; None where every finer release is refused
-    for its sizes.
+    """Return the posterior of each group, and whether all assignments were listed.
+
+    The posterior is None if class sizes alone refuse every finer release.
     """
     if not lower:
         return None, True
@@ -220,7 +220,7 @@ def _refusal(
         row, column = np.nonzero(histograms)
         n = histograms[row, column]
         sensitive = {
-            domain.column: Histogram.of(
+            domain.column: Histogram.counted(
                 row, joint[values[column], i].astype(np.int32), len(histograms), len(domain.texts), domain, n
             )
             for i, domain in enumerate(domains)

@@ -1,7 +1,7 @@
-"""Columns read once: several attacks, stories and links ask for the same column, and reading it is most of their work.
+"""A cache of columns as attacks, stories and linkage read them, which is most of the work of an attack.
 
-What was read is kept only within ``shared_reads``, and found by a hash of what it was read from: two columns with the
-same texts are one, wherever they came from, and no text is kept longer than its table.
+It lives only within ``shared_reads``. Entries are keyed by a hash of the texts that were read, so equal columns of
+different tables share one, and no text outlives its table.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def cached_read(read: Callable[[], Read], key: Callable[[], Hashable]) -> Read:
 
 
 def encoded_once(name: str, column: pa.ChunkedArray) -> Coded:
-    """Encode a column once; its memory, which is kept as long as its codes, tells which it is."""
+    """Encode a column, cached by the addresses of its Arrow buffers, which the cache keeps alive."""
     if pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):  # which lie in further memory
         return encode_texts(name, column)
     address = tuple(

@@ -98,7 +98,7 @@ class Risk:
     intruder: str = ""  # who did best, where several tried
     intruders: Mapping[str, Performance] = field(default_factory=dict)  # each of them
     claims: float | None = None  # made, right and wrong; None: one for each attempt
-    effective: float | None = None  # as many independent attempts are as sure; None: Wilson's interval of all
+    effective: float | None = None  # independent attempts with the same variance; None: Wilson's interval
     level: float = LEVEL  # of the interval
     spread: float | None = None  # half the width of the interval beyond the control, where the same people are both
     least: float | None = None  # where not everything is known that decides: successes at least, and at most
@@ -339,7 +339,7 @@ class Attacks(Sequence[Risk], Shown):
         if risk.bound is None or risk.bound > limit or risk.name in ON_AVERAGE:
             unread = {**self.unread, **unread}  # else records that look the same do so however they are read
         if not unread or risk.above + sum(unread.values()) <= limit:
-            return ""  # not even if all of them were their owners' ruin
+            return ""  # within the limit even if every unread cell disclosed its owner
         column, share = max(unread.items(), key=lambda item: item[1])
         return f"{percent_words(share)} of the cells of {column!r} could not be interpreted"
 

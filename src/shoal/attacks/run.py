@@ -170,11 +170,11 @@ class _Target:
     sensitive: tuple[str, ...]
     persons: RowNumbers | None
     sources: RowNumbers | None  # the row of the original that each record was made of, where shoal made it
-    ordered: bool  # whether both tables stand in an order of their own; what an engine has grouped does not
+    ordered: bool  # whether both tables have a row order; rows that an engine grouped have none
 
     @property
     def people(self) -> pa.Table:
-        """Who is attacked: the people of the original, or those whom the rows show as they are."""
+        """The targets: the people of the original, or without one those of the table itself."""
         return self.release if self.original is None else self.original.table
 
 
@@ -507,7 +507,7 @@ class _Session:
             )
             return None
         everybody = target.original.table
-        # Without a policy every other column that both have tells who is who. Where there is none, it is only known
+        # Without a policy, every other common column identifies people. If there is none, it is only known
         # that people with values that nobody in the original has are not there.
         names = everybody.column_names if target.policy is None else target.policy.identifiers
         roles = {*target.quasi, *target.sensitive}
@@ -552,7 +552,7 @@ class _Session:
             risks.append(similarity(secret, means, outside))
 
     def _labels(self, control: Data | None) -> LabelAttacks:
-        """Attack the labels of all records, whatever an intruder knows of people."""
+        """Attack the labels of all records; what the intruder knows of people plays no part."""
         target = self.target
         quasi = tuple(name for name in target.quasi if name in self.on)
         outside = None

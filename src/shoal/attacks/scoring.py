@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.confidence import LEVEL, effective_attempts, spread_above
 from shoal.attacks.intruders import LIKELY, SPECIFIC
-from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, excess_over_control
+from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, excess_over_control, percent_words
 
 NARROWING = (SPECIFIC, LIKELY)
 OUTSIDERS = "outsiders who are not in the release"
@@ -49,9 +50,27 @@ class Scored:
         )
 
     @property
+    def success(self) -> str:
+        """The success rate, as a percentage in words."""
+        return percent_words(float(self.credits.mean()) if len(self.credits) else 0.0)
+
+    @property
     def control_share(self) -> float:
         """The success rate of the baseline guess."""
         return float(self.blind.mean()) if self.blind is not None and len(self.blind) else 0.0
+
+
+def value_risk(
+    name: str,
+    secret: Secret,
+    outside: Secret | None,
+    scored_by: Callable[[Secret], Mapping[str, Scored]],
+    sentence: Callable[[Scored], str],
+    bound: float | None = None,
+) -> Risk:
+    """Build the Risk of an attack on a sensitive value; the same attack on outsiders is its control."""
+    theirs = None if outside is None else scored_by(outside)
+    return risk(name, "inference", scored_by(secret), sentence, column=secret.column, outside=theirs, bound=bound)
 
 
 def risk(

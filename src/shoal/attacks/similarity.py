@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import CLAIMS
-from shoal.attacks.risk import Risk, percent_words
-from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.risk import Risk
+from shoal.attacks.scoring import Scored, value_risk
 from shoal.attacks.skewness import closeness
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.notation.forms import decimal_mark, read_number
@@ -56,19 +56,16 @@ def similarity(secret: Secret, means: Meaning, outside: Secret | None = None) ->
     """Measure how many people's values are disclosed approximately, with certainty."""
     points, width = _places(means)
     near = "under one heading" if means.groups is not None else "close together"
-    return risk(
+    return value_risk(
         "similarity",
-        "inference",
-        _by_all(secret, means),
+        secret,
+        outside,
+        lambda people: _by_all(people, means),
         lambda scored: (
-            f"For {percent_words(float(scored.credits.mean()))} of the targets, every {secret.column} among the "
-            "matching "
-            f"records is {near}, including the true one: it is disclosed approximately, however many different "
-            "values there are."
+            f"For {scored.success} of the targets, every {secret.column} among the matching records is {near}, "
+            "including the true one: it is disclosed approximately, however many different values there are."
         ),
-        column=secret.column,
-        outside=None if outside is None else _by_all(outside, means),
-        bound=0.0 if closeness(secret) < 1 - _SimilarShares(secret, points).greatest(width) - 1e-12 else None,
+        0.0 if closeness(secret) < 1 - _SimilarShares(secret, points).greatest(width) - 1e-12 else None,
     )
 
 

@@ -14,25 +14,23 @@ from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent_words
-from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.scoring import Scored, value_risk
 
 
 def skewness(secret: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often the most over-represented value is the person's own."""
     scored = secret.scored_by_choice(_scored)
     blind = max(weight_by.control_share for weight_by in scored.values())
-    return risk(
+    return value_risk(
         "skewness",
-        "inference",
-        scored,
+        secret,
+        outside,
+        lambda people: scored if people is secret else people.scored_by_choice(_scored),
         lambda best: (
             f"Guessing the {secret.column} that is most over-represented among the matching records is right "
-            f"in {percent_words(float(best.credits.mean()))} of all cases; with the whole table alone, "
-            f"{percent_words(best.control_share)}."
+            f"in {best.success} of all cases; with the whole table alone, {percent_words(best.control_share)}."
         ),
-        column=secret.column,
-        outside=None if outside is None else outside.scored_by_choice(_scored),
-        bound=min(1.0, blind + closeness(secret)) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
+        min(1.0, blind + closeness(secret)) if (np.diff(secret.view.fits.indptr) <= 1).all() else None,
     )
 
 

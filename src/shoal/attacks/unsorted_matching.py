@@ -1,13 +1,13 @@
 """Unsorted matching: the rows of a release are still in the order of the original, which identifies people.
 
 L. Sweeney, "k-anonymity", IJUFKS 10(5), 2002: the attack that a release in random order answers.
-Where classes stand tells nothing that their values do not. So it is asked whether the records of a class stand in
-random order, which they do not where the order was kept in the whole table, in each class, or turned round. Several
-statistics look for it: the ranks of records in their class against those of the people who could be behind them, added
-up over classes (P. van Elteren, Bulletin of the ISI 37, 1960); how often the n-th person of a class, from either end,
-says what its n-th record says; the same for the whole table. The greatest decides, against what it is where chance
-orders the classes. Records that say the same cannot be told apart and may stand in runs, as programs that group rows
-write them: chance orders runs, not rows. Where few orders are possible all of them are tried, else some are drawn.
+The order of the classes discloses nothing beyond their values, so the test is whether the records of a class are in
+random order. Several statistics detect order kept in the whole table, within classes, or reversed: the rank correlation
+of records with their possible owners, summed over classes (P. van Elteren, Bulletin of the ISI 37, 1960); how often the
+n-th person of a class, from either end, has the values of its n-th record; the same for the whole table. The largest is
+compared with its distribution under random order within classes. Records with equal values cannot be distinguished and
+may stand in runs, as programs that group rows write them, so runs are permuted instead of rows. All orders are tried if
+there are few; otherwise a sample is drawn.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _risk(n: int, share: float, chance: float, words: str, *, exact: bool) -> Ri
 
 
 def _labels(view: CandidateView) -> tuple[RowNumbers, RowNumbers] | None:
-    """Number what people and records have besides the known columns; the owner if there is nothing; -1 for neither."""
+    """Label people and records by their other shared columns, or by the owner if there are none; -1 for neither."""
     if view.says is not None:
         return view.says
     if view.owner is not None:
@@ -95,7 +95,7 @@ class _MatchedClasses:
 
     records: RowNumbers
     class_of: RowNumbers
-    run_of: RowNumbers  # records that follow one another in a class and say the same
+    run_of: RowNumbers  # consecutive records of a class with equal values
     weighed: Floats  # the place in the class, centred, by the size of the class
     rank: Floats  # of the place in the original of those who could be behind the record, centred
     by_chance: float  # of the people in a class, how many say what a record of it says
@@ -142,7 +142,7 @@ class _MatchedClasses:
     def tested(self, statistics: _Statistics, random: np.random.Generator) -> bool | None:
         """Return whether the records are in order (False) or reversed (True); None if it may be chance."""
         if len(np.unique(self.class_of)) == int(self.run_of[-1]) + 1:
-            return None  # records of a class say the same
+            return None  # the records of each class have equal values
         as_it_is = np.arange(len(self.records))
         orders = self._all()
         exact = orders is not None

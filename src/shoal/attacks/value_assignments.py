@@ -1,10 +1,10 @@
-"""Deals: how the sensitive values of a class may be assigned to its people if no finer release was allowed.
+"""Assignments of the sensitive values of a class to its people, given that every finer release was infeasible.
 
-The people of a class who fall into the same classes of every finer release are one *group*. How many of which values
-each group has is a *deal* of the class; with the values of the class dealt at random, it has as many chances as there
-are ways to hand them out. A finer release is refused where more records than may be suppressed lie in classes that
-fail, so what is known couples the classes only by these numbers, and they are added up class by class.
-All deals of a class are listed where there are few, else some are drawn.
+People of a class who fall into the same classes of every finer release form a *group*. A *deal* says how many of each
+value every group has; if values are dealt at random, its probability is proportional to the number of ways to do so.
+A finer release is refused if more records than may be suppressed lie in failing classes. Classes therefore depend on
+each other only through these numbers, which are convolved class by class.
+All deals of a class are listed if there are few; otherwise a sample is drawn.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def _drawn(sizes: Counts, values: Counts, random: np.random.Generator) -> Counts
 
 
 def posterior(classes: list[Deals], allowance: int) -> list[Floats] | None:
-    """Per class the chances of its deals, given that in every finer release more records than allowed lie in classes
-    that fail; None where that is impossible.
+    """Return the posterior of each class's deals, given that every finer release is infeasible; None if none is.
+
+    A release is infeasible if more records than ``allowance`` lie in failing classes.
     """
     n_finer = classes[0].failing.shape[1]
     nothing = (0,) * n_finer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,15 +12,29 @@ from rich.text import Text
 
 from shoal.text.figures import visible
 
+if TYPE_CHECKING:
+    from shoal.report.rows import Grid
+
 GAP = 2
 NARROWEST = 16  # characters of a text that wraps
 console = Console(highlight=False)
-STYLES = {"FAILS": "bold red"}  # nothing is green beside a finding; the headline is, where all is well
+# Nothing is green beside a finding; the headline is, where all is well.
+STYLES = {"FAILS": "bold red", "CANNOT BE DETERMINED": "bold yellow"}
 
 
 def text(words: str, style: str = "") -> Text:
     """Return a plain text: brackets in a name are not markup, and control characters do not reach the terminal."""
     return Text(visible(words), style=style)
+
+
+def show_grid(grid: Grid, *, narrow: bool = False) -> None:
+    """Print the rows of a result; what is bad news stands in capitals. ``narrow`` breaks the heads between words."""
+    head = (name.replace(" ", "\n") if narrow else name for name in grid.head)
+    table = Columns(*head, texts=grid.texts)
+    for row in grid.rows:
+        *cells, last = row.cells
+        table.add(*cells, last.upper() if row.fails else last)
+    table.show(console)
 
 
 class Columns:

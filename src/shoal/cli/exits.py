@@ -34,7 +34,12 @@ written: list[str] = []  # finished files, whatever happens next
 _SHORT_OF = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG}
 
 
-_OUT_OF_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start new thread")
+_OUT_OF_MEMORY = (
+    "Cannot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "error return without exception set",  # Python's own, where it had no memory left for the exception
+)
 
 
 # ── failures ────────────────────────────────────────────────────────────────────────────────────────────────

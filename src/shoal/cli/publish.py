@@ -262,7 +262,7 @@ def anonymize(
     exits.written.append(output)
     proof = companions.write(release, proof, signer, force=force)
     companion_files = companions.targets
-    about_file = [Finding.of(line) for line in proof["findings"] if line["kind"] == "writing"]
+    about_file = [Finding.from_dict(line) for line in proof["findings"] if line["kind"] == "writing"]
     printing.show(lambda: proof, lambda: show_release(release, output, about_file, companion_files, verbose=verbose))
 
 

@@ -21,7 +21,7 @@ from threading import Event, local
 from typing import TypeVar
 
 Part = TypeVar("Part")
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
 def _cores() -> int:
@@ -39,32 +39,32 @@ class _PartOfThread(local):
     dropped: Event | None = None  # of a thread that helps: set when an exception has ended what it helps with
 
 
-_own = _PartOfThread()
+_thread_state = _PartOfThread()
 
 
 def done_in_parts(
-    work: Callable[[Part], Done], parts: Sequence[Part], pool: ThreadPoolExecutor | None = None
-) -> list[Done]:
+    work: Callable[[Part], Result], parts: Sequence[Part], pool: ThreadPoolExecutor | None = None
+) -> list[Result]:
     """Return what ``work`` returns for each part, in their order; ``pool``: the threads to help, if they are there."""
-    if min(THREADS, len(parts)) < 2 or _own.at_work:
+    if min(THREADS, len(parts)) < 2 or _thread_state.at_work:
         return [work(part) for part in parts]
-    with nullcontext(pool) if pool is not None else kept_threads() as others:
+    with nullcontext(pool) if pool is not None else kept_threads() as helpers:
         dropped = Event()
-        theirs = [others.submit(_help, work, part, dropped) for part in parts]
-        _own.at_work = True
+        futures = [helpers.submit(_help, work, part, dropped) for part in parts]
+        _thread_state.at_work = True
         try:
-            own = {i: work(parts[i]) for i in reversed(range(len(parts))) if theirs[i].cancel()}
-            return [own[i] if i in own else future.result() for i, future in enumerate(theirs)]
+            results = {i: work(parts[i]) for i in reversed(range(len(parts))) if futures[i].cancel()}
+            return [results[i] if i in results else future.result() for i, future in enumerate(futures)]
         except BaseException:
             dropped.set()
-            wait([future for future in theirs if not future.cancel()])
+            wait([future for future in futures if not future.cancel()])
             raise
         finally:
-            _own.at_work = False
+            _thread_state.at_work = False
 
 
-def _help(work: Callable[[Part], Done], part: Part, dropped: Event) -> Done:
-    _own.at_work, _own.dropped = True, dropped
+def _help(work: Callable[[Part], Result], part: Part, dropped: Event) -> Result:
+    _thread_state.at_work, _thread_state.dropped = True, dropped
     return work(part)
 
 
@@ -73,14 +73,14 @@ def kept_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, THREADS - 1))
 
 
-def done_ahead(work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
+def done_ahead(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """Yield what ``work`` returns for each part, in their order, as many at a time as there are threads.
 
     For work whose result depends on nothing but the part: who no longer asks for results wastes the last few.
     """
     waiting = iter(parts)
-    while some := list(islice(waiting, THREADS)):
-        yield from done_in_parts(work, some)
+    while batch := list(islice(waiting, THREADS)):
+        yield from done_in_parts(work, batch)
 
 
 class _DroppedError(Exception):
@@ -89,5 +89,5 @@ class _DroppedError(Exception):
 
 def go_on_if_wanted() -> None:
     """End the part that this thread helps with if an exception has ended the computation."""
-    if _own.dropped is not None and _own.dropped.is_set():
+    if _thread_state.dropped is not None and _thread_state.dropped.is_set():
         raise _DroppedError

@@ -300,10 +300,12 @@ class Engine(Countable, Protocol):
         """Write to ``target``, let ``verify`` judge the result, then rename it into place; return a hash."""
 
 
-def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Role] = ()) -> None:
+def require_columns(present: Sequence[str], policy: Policy, *, removed_roles: Sequence[Role] = ()) -> None:
     """Require a role for every column and a column for every role, except for columns that may be ``gone``."""
     unnamed = [name for name in present if name not in policy.columns]
-    absent = [name for name, column in policy.columns.items() if name not in present and column.role not in gone]
+    absent = [
+        name for name, column in policy.columns.items() if name not in present and column.role not in removed_roles
+    ]
     if unnamed and len(unnamed) == len(present) > 1:  # without a header, its first record would be shown
         raise PolicyError(
             f"none of the {len(present)} columns of the table is in the policy",
@@ -327,8 +329,8 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return ("columns " if len(names) > 1 else "column ") + ", ".join(map(repr, names[:20])) + more
+    rest = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return ("columns " if len(names) > 1 else "column ") + ", ".join(map(repr, names[:20])) + rest
 
 
 def _is(names: list[str]) -> str:

@@ -36,11 +36,11 @@ def _read_column(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray
         return pc.if_else(pc.is_in(column, codes.cast(kind, safe=False)), pa.scalar(None, kind), column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = pa.array(_numbers(spelling.missing), pa.float64())
-        gone = pc.is_in(column.cast(pa.float64(), safe=False), numbers)
-        return pc.if_else(gone, pa.scalar(None, kind), column)
+        is_missing = pc.is_in(column.cast(pa.float64(), safe=False), numbers)
+        return pc.if_else(is_missing, pa.scalar(None, kind), column)
     if not pa.types.is_string(kind):
         return column
-    column = _without(column, spelling)
+    column = _without_missing(column, spelling)
     if spelling.numeral is None:
         return column
     plain = column
@@ -50,16 +50,16 @@ def _read_column(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray
     if spelling.ambiguous is not None:
         longer = pc.binary_join_element_wise(plain, "0", "")
         plain = pc.if_else(pc.match_substring_regex(plain, spelling.ambiguous), longer, plain)
-    found = pc.and_not(pc.match_substring_regex(column, spelling.numeral), pc.match_substring(column, "\n"))
-    return _without(pc.if_else(found, plain, column), spelling)
+    is_text = pc.and_not(pc.match_substring_regex(column, spelling.numeral), pc.match_substring(column, "\n"))
+    return _without_missing(pc.if_else(is_text, plain, column), spelling)
 
 
-def _without(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
+def _without_missing(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
     """Replace texts that mean a missing value by null."""
     if not spelling.missing:
         return column
-    gone = pc.is_in(pc.utf8_trim(column, BLANKS), pa.array(spelling.missing, pa.string()))
-    return pc.if_else(gone, pa.scalar(None, pa.string()), column)
+    is_missing = pc.is_in(pc.utf8_trim(column, BLANKS), pa.array(spelling.missing, pa.string()))
+    return pc.if_else(is_missing, pa.scalar(None, pa.string()), column)
 
 
 def coarsened_table(
@@ -68,9 +68,9 @@ def coarsened_table(
     """Replace sensitive columns by what a policy releases of them; numbers keep their type where it can hold them."""
     for name, column in columns.items():
         assert column.released is not None
-        of = coded[name]
-        coarse = pa.array(column.released.coarse(name, of.texts, column.hierarchy, folder), pa.string())
-        cells = coarse.take(pa.array(of.codes, pa.int32(), mask=of.codes < 0))
+        values = coded[name]
+        coarse = pa.array(column.released.coarse(name, values.texts, column.hierarchy, folder), pa.string())
+        cells = coarse.take(pa.array(values.codes, pa.int32(), mask=values.codes < 0))
         j = table.schema.get_field_index(name)
         table = table.set_column(j, name, pa.chunked_array([_of_kind(cells, table.schema.field(j).type)]))
     return table
@@ -104,17 +104,17 @@ def _expression(column: Any, spelling: Spelling) -> Any:
     nothing = ibis.null(kind)
     if kind.is_integer() or kind.is_floating() or kind.is_decimal():
         codes = _whole(spelling.missing) if kind.is_integer() else _numbers(spelling.missing)
-        told = column.cast("int64" if kind.is_integer() else "float64")
-        return ibis.ifelse(told.isin(codes), nothing, column).cast(kind) if codes else column
+        number = column.cast("int64" if kind.is_integer() else "float64")
+        return ibis.ifelse(number.isin(codes), nothing, column).cast(kind) if codes else column
     if not kind.is_string():
         return column
 
-    def without(text: Any) -> Any:
+    def without_marks(text: Any) -> Any:
         if not spelling.missing:
             return text
         return ibis.ifelse(text.strip().isin(list(spelling.missing)), ibis.null("string"), text)
 
-    text = without(column + "")  # char(n), padded with blanks, becomes text
+    text = without_marks(column + "")  # char(n), padded with blanks, becomes text
     if spelling.numeral is None:
         return text
     plain = text
@@ -123,7 +123,7 @@ def _expression(column: Any, spelling: Spelling) -> Any:
     plain = plain.replace(spelling.decimal, ".")
     if spelling.ambiguous is not None:
         plain = ibis.ifelse(plain.re_search(spelling.ambiguous), plain + "0", plain)
-    return without(ibis.ifelse(text.re_search(spelling.numeral) & ~text.contains("\n"), plain, text))
+    return without_marks(ibis.ifelse(text.re_search(spelling.numeral) & ~text.contains("\n"), plain, text))
 
 
 def _numbers(missing: Sequence[str]) -> list[float]:
@@ -133,5 +133,5 @@ def _numbers(missing: Sequence[str]) -> list[float]:
 
 
 def _whole(missing: Sequence[str]) -> list[int]:
-    found = [x for x in map(parse_number, missing) if x is not None and x == x.to_integral_value()]
-    return [int(x) for x in found if abs(x) < 2**31]
+    numbers = [x for x in map(parse_number, missing) if x is not None and x == x.to_integral_value()]
+    return [int(x) for x in numbers if abs(x) < 2**31]

@@ -44,13 +44,13 @@ class Codebook:
         for name in table.column_names:
             if name not in self.values:
                 continue
-            kind, there = table.schema.field(name).type, codec.encode_texts(name, table[name]).texts
-            told = {
-                text: label for text in there if (label := self._label(name, text)) and len(label.encode()) <= LONGEST
+            kind, texts = table.schema.field(name).type, codec.encode_texts(name, table[name]).texts
+            labels = {
+                text: label for text in texts if (label := self._label(name, text)) and len(label.encode()) <= LONGEST
             }
             numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
             if numeric or pa.types.is_string(kind):
-                values[name] = {float(text) if numeric else text: label for text, label in told.items()}
+                values[name] = {float(text) if numeric else text: label for text, label in labels.items()}
         return columns, {name: labels for name, labels in values.items() if labels}
 
     def _label(self, name: str, text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.formats.dictionary_columns import column_of_texts
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.tables.frequency import ClassOf, packed
@@ -47,8 +47,8 @@ class CodedColumn:
 
 def is_worth_coding(column: pa.ChunkedArray) -> bool:
     """Return whether the values of a column repeat, as far as its first rows show."""
-    some = column_of_texts(column.slice(0, SAMPLE))
-    return 2 * len(some.unique()) <= len(some)
+    sample = column_of_texts(column.slice(0, SAMPLE))
+    return 2 * len(sample.unique()) <= len(sample)
 
 
 def decoded_table(columns: Mapping[str, CodedColumn]) -> pa.Table:

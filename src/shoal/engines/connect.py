@@ -87,18 +87,18 @@ def from_files(
     """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
     database = LaterBackend()
-    found: Layout | None = None
+    layout: Layout | None = None
     notes: tuple[str, ...] = ()
     if path.is_dir() or path.suffix.lower() in table_files.PARQUET:
         source, notes = _parquet_source(path)
     else:
         raw = partial(decompressed_chunks, path)
-        found = layout_of(raw, path.name, separator=separator, encoding=encoding, header=header)
-        require_names_apart(list(found.names))
-    backend = DuckDB(database, None if found is None else found.dialect, budget)
+        layout = layout_of(raw, path.name, separator=separator, encoding=encoding, header=header)
+        require_names_apart(list(layout.names))
+    backend = DuckDB(database, None if layout is None else layout.dialect, budget)
     with backend.failing(f"read {path.name}"):
-        if found is not None:
-            source, notes = text_source(database.con, path, found)
+        if layout is not None:
+            source, notes = text_source(database.con, path, layout)
         table = backend.view(source)
     return IbisEngine(
         table,
@@ -106,18 +106,20 @@ def from_files(
         notes=notes,
         source=path,
         fingerprint=_hashed(path),
-        records=None if found is None else found.records,
+        records=None if layout is None else layout.records,
     )
 
 
-def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[str, ...]]:
+def text_source(connection: Any, path: Path, layout: Layout) -> tuple[str, tuple[str, ...]]:
     """Return a DuckDB table expression for a scanned CSV file, with notes; it must return every scanned record."""
     raw = partial(decompressed_chunks, path)
-    plain = found.plain and path.suffix.lower() != ".gz"
-    source = sql_files.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
-    source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
-    table_files.require_records(path.name, n, found.records)
-    return source, found.notes + more
+    plain = layout.plain and path.suffix.lower() != ".gz"
+    source = sql_files.sql_source(path if plain else _copied(raw, path.name, layout), None, layout.names, layout=layout)
+    source, unescape_notes, n = unescaped_source(
+        lambda query: connection.execute(query).fetchall()[0], source, layout.names
+    )
+    table_files.require_records(path.name, n, layout.records)
+    return source, layout.notes + unescape_notes
 
 
 def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -145,12 +147,12 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
     return source, tuple(notes)
 
 
-def _copied(raw: Raw, name: str, found: Layout) -> Path:
+def _copied(raw: Raw, name: str, layout: Layout) -> Path:
     """Copy the file in a form that DuckDB can read, next to its spill files: private, and deleted with the process."""
     path = Path(spilling()["temp_directory"]) / f"{secrets.token_hex(8)}.csv"
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            rewritten(raw, name, found, file.write)
+            rewritten(raw, name, layout, file.write)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise DataError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Rows
 from shoal.engines.coded_rows import order_of_classes
-from shoal.engines.run_length_rows import Repeated
+from shoal.engines.run_length_rows import RunLengthRows
 from shoal.engines.sql import quoted, unused
 from shoal.errors import VerificationError
 from shoal.tables.frequency import ClassOf
@@ -38,10 +38,10 @@ class Origins:
 class CountedRows(Rows):
     """Released rows that are made only if they are asked for."""
 
-    def __init__(self, repeated: Repeated, origins: Origins) -> None:
+    def __init__(self, repeated: RunLengthRows, origins: Origins) -> None:
         vars(self).update(repeated=repeated, origins=origins, persons=None, notes=())
 
-    repeated: Repeated
+    repeated: RunLengthRows
     origins: Origins
 
     def __reduce__(self) -> Any:
@@ -50,9 +50,9 @@ class CountedRows(Rows):
     @cached_property
     def table(self) -> pa.Table:
         """All rows, counted again: they must be the distinct rows, each as often as it was judged."""
-        made = pa.concat_tables([self.repeated.schema.empty_table(), *self.repeated.pieces(max(1, self.n_records))])
-        _require_same(made, self.counted)
-        return made
+        rows = pa.concat_tables([self.repeated.schema.empty_table(), *self.repeated.pieces(max(1, self.n_records))])
+        _require_same(rows, self.counted)
+        return rows
 
     @cached_property
     def sources(self) -> NDArray[np.int64]:
@@ -81,15 +81,15 @@ class CountedRows(Rows):
         return int(self.repeated.counts.sum())
 
 
-def _require_same(made: pa.Table, counted: Groups) -> None:
+def _require_same(rows: pa.Table, counted: Groups) -> None:
     """Raise an error unless the rows are those that were counted."""
-    names = ", ".join(map(quoted, made.column_names))
+    names = ", ".join(map(quoted, rows.column_names))
     with scratch.connect() as connection:
-        connection.register("made", made)
+        connection.register("made", rows)
         connection.register("counted", counted.table)
         ((differing,),) = connection.sql(
             f"SELECT count(*) FROM (SELECT {names}, count(*) FROM made GROUP BY ALL EXCEPT "
             f"SELECT {names}, CAST(sum({quoted(counted.weight)}) AS BIGINT) FROM counted GROUP BY {names})"
         ).fetchall()
-    if differing or len(made) != int(np.asarray(counted.table[counted.weight]).sum()):
+    if differing or len(rows) != int(np.asarray(counted.table[counted.weight]).sum()):
         raise VerificationError("the rows do not match the counts that were judged; nothing was released")

@@ -91,7 +91,10 @@ class Countable(Protocol):
 
 
 DENSE = 2**23  # cells counted without sorting: 64 MB
-PIECE, FEW = 2**16, 2**12  # records counted at a time, if they have few values: they stay in the processor's cache
+PIECE, FEW_VALUES = (
+    2**16,
+    2**12,
+)  # records counted at a time, if they have few values: they stay in the processor's cache
 
 
 def numbered(column: pa.ChunkedArray) -> Numbers:
@@ -119,9 +122,9 @@ def spread_of(values: Numbers, weights: Counts | None = None) -> Spread:
 
 def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None) -> Dependence:
     """Compute the dependence of the numbered values of two columns, row by row."""
-    there = first >= 0
-    if not there.all():
-        first, second, weights = first[there], second[there], None if weights is None else weights[there]
+    is_coded = first >= 0
+    if not is_coded.all():
+        first, second, weights = first[is_coded], second[is_coded], None if weights is None else weights[is_coded]
     if not len(first):
         return Dependence(0, 0, 0, 0, 0)
     width = int(second.max()) + 2  # a null of the second, -1, is a value
@@ -131,21 +134,21 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
         cell = np.flatnonzero(counts)
         n = counts[cell]
     else:
-        cell, place = np.unique(cells, return_inverse=True)
-        n = tallied(place, weights)
+        cell, cell_of = np.unique(cells, return_inverse=True)
+        n = tallied(cell_of, weights)
     group = cell // width
     starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    most = np.maximum.reduceat(n, starts)
+    largest = np.maximum.reduceat(n, starts)
     sizes = np.add.reduceat(n, starts)
     # Without one cell of the most frequent value, the next most frequent is the second.
-    greatest = np.flatnonzero(n == np.repeat(most, np.diff(starts, append=len(n))))
-    of = group[greatest]
+    greatest = np.flatnonzero(n == np.repeat(largest, np.diff(starts, append=len(n))))
+    group_of = group[greatest]
     rest = n.copy()
-    rest[greatest[np.concatenate([[True], of[1:] != of[:-1]])]] = 0
+    rest[greatest[np.concatenate([[True], group_of[1:] != group_of[:-1]])]] = 0
     return Dependence(
         int(n.sum()),
         len(starts),
-        int(most.sum()),
+        int(largest.sum()),
         int(np.maximum.reduceat(rest, starts).sum()),
         int(np.maximum(sizes - 2, 0).sum()),
     )
@@ -155,17 +158,17 @@ def small_classes_of(class_of: Numbers, persons: Numbers | None, weights: Counts
     """Compute the small classes of numbered rows; a row without a person belongs to a class, but to nobody known."""
     if persons is None:
         sizes = tallied(class_of, weights)
-        few = sizes[(sizes > 0) & (sizes < k)]
-        return SmallClasses(int(sizes.sum()), int((sizes == 1).sum()), int(few.sum()), len(few))
+        small_sizes = sizes[(sizes > 0) & (sizes < k)]
+        return SmallClasses(int(sizes.sum()), int((sizes == 1).sum()), int(small_sizes.sum()), len(small_sizes))
     width = int(persons.max(initial=-1)) + 2  # -1, of nobody known, is one more
     present = np.unique(class_of.astype(np.int64) * width + persons + 1)
-    own, person = present // width, present % width - 1
-    sizes = tallied(own, None)
-    size = sizes[own]
-    known = person >= 0
+    class_of, person = present // width, present % width - 1
+    sizes = tallied(class_of, None)
+    size = sizes[class_of]
+    is_known = person >= 0
 
     def distinct(rows: NDArray[np.bool_]) -> int:
-        return len(np.unique(person[rows & known]))
+        return len(np.unique(person[rows & is_known]))
 
     small = int(((sizes > 0) & (sizes < k)).sum())
     return SmallClasses(distinct(size > 0), distinct(size == 1), distinct(size < k), small)
@@ -183,7 +186,7 @@ def tallied(numbers: Numbers, weights: Counts | None) -> Counts:
 def tallied_with_nulls(values: Numbers, weights: Counts | None) -> Counts:
     """Count the records with each number, those with a null, -1, first."""
     n_values = int(values.max(initial=-1)) + 2
-    if weights is not None or n_values > FEW:
+    if weights is not None or n_values > FEW_VALUES:
         return tallied(values + 1, weights)
     counts = np.zeros(n_values, np.int64)
     for first in range(0, len(values), PIECE):
@@ -222,8 +225,8 @@ def small_classes_query(rows: str, n_columns: int, k: int, *, persons: bool) -> 
     keys = ", ".join(f"c{j}" for j in range(n_columns))
     if not persons:
         groups = f"SELECT count(*) AS n FROM seen GROUP BY {keys}"
-        alone, few = "sum(CASE WHEN n = 1 THEN 1 ELSE 0 END)", f"sum(CASE WHEN n < {k} THEN n ELSE 0 END)"
-        return _combined(rows, [groups], ["sum(n)", alone, few, f"sum(CASE WHEN n < {k} THEN 1 ELSE 0 END)"])
+        alone, n_small = "sum(CASE WHEN n = 1 THEN 1 ELSE 0 END)", f"sum(CASE WHEN n < {k} THEN n ELSE 0 END)"
+        return _combined(rows, [groups], ["sum(n)", alone, n_small, f"sum(CASE WHEN n < {k} THEN 1 ELSE 0 END)"])
     person = f"c{n_columns}"
     sized = (
         f"SELECT {person} AS p, count(*) OVER (PARTITION BY {keys}) AS n, "
@@ -236,6 +239,8 @@ def small_classes_query(rows: str, n_columns: int, k: int, *, persons: bool) -> 
 
 def _combined(rows: str, queries: Iterable[str], figures: Sequence[str]) -> str:
     """Aggregate each query to a row of integers; an empty sum is 0."""
-    asked = ", ".join(f"CAST(coalesce({figure}, 0) AS BIGINT) AS f{i}" for i, figure in enumerate(figures, 1))
-    parts = (f"SELECT CAST({k} AS BIGINT) AS f0, {asked} FROM ({query}) AS counted" for k, query in enumerate(queries))
+    columns = ", ".join(f"CAST(coalesce({figure}, 0) AS BIGINT) AS f{i}" for i, figure in enumerate(figures, 1))
+    parts = (
+        f"SELECT CAST({k} AS BIGINT) AS f0, {columns} FROM ({query}) AS counted" for k, query in enumerate(queries)
+    )
     return f"WITH seen AS ({rows}) " + " UNION ALL ".join(parts)

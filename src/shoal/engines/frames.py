@@ -181,6 +181,8 @@ def plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column to one of the few types."""
     try:
         chunks = [_plain_array(piece) for chunk in column.chunks for piece in small_slices(chunk)]
+    except MemoryError:  # Arrow's own is an ArrowException too
+        raise
     except (pa.ArrowException, ValueError, TypeError):
         raise DataError(
             f"column {name!r} of type {column.type} holds bytes that are not text, or values out of range",
@@ -334,18 +336,20 @@ def _to_pandas(table: pa.Table, kinds: Mapping[str, Any], schema: pa.Schema) -> 
         if dtype is not None:
             frame.isetitem(j, pd.Series(dtype.__from_arrow__(column), name=name))
         if name in kinds and column.type == schema.field(name).type:
-            frame.isetitem(j, _as_it_was(frame.iloc[:, j], kinds[name], pd))
+            frame.isetitem(j, _with_categories(frame.iloc[:, j], kinds[name], pd))
     return frame
 
 
-def _as_it_was(series: Any, kind: Any, pd: Any) -> Any:
+def _with_categories(series: Any, kind: Any, pd: Any) -> Any:
     """Convert released values to the original pandas type of the column if it can hold them."""
     if isinstance(kind, pd.CategoricalDtype):
-        there = set(series.dropna().unique())
-        if not there <= set(kind.categories):
+        present = set(series.dropna().unique())
+        if not present <= set(kind.categories):
             return series  # generalized
-        known = [value for value in kind.categories if value in there]
-        return series.astype(pd.CategoricalDtype(pd.Index(known, dtype=kind.categories.dtype), ordered=kind.ordered))
+        categories = [value for value in kind.categories if value in present]
+        return series.astype(
+            pd.CategoricalDtype(pd.Index(categories, dtype=kind.categories.dtype), ordered=kind.ordered)
+        )
     if not isinstance(kind, tuple(getattr(pd, f"{name}Dtype") for name in KEEPING_NULLS)) or series.dtype == kind:
         return series
     try:
@@ -414,9 +418,9 @@ def _category(frame: Any, name: str, kind: Any) -> Any:
     column = frame.get_column(name)
     if not isinstance(kind, nw.Enum):
         return column.cast(nw.Categorical)
-    there = set(column.drop_nulls().unique().to_list())
-    known = [value for value in kind.categories if value in there]
-    return column.cast(nw.Enum(known)) if len(known) == len(there) else column
+    present = set(column.drop_nulls().unique().to_list())
+    categories = [value for value in kind.categories if value in present]
+    return column.cast(nw.Enum(categories)) if len(categories) == len(present) else column
 
 
 def _by_column(frame: Any) -> pa.Table:
@@ -446,7 +450,10 @@ def _with_dictionaries(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _record_batch(table: pa.Table, *, schema: pa.Schema) -> pa.RecordBatch:
     table = _with_dictionaries(table, schema)
     empty = [pa.array([], column.type) for column in table.columns]  # a table without rows may have no chunks
-    columns = [pa.concat_arrays([none, *column.chunks]) for none, column in zip(empty, table.columns, strict=True)]
+    columns = [
+        pa.concat_arrays([empty_chunk, *column.chunks])
+        for empty_chunk, column in zip(empty, table.columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 

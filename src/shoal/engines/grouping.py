@@ -59,7 +59,7 @@ class Groupable:
     @cached_property
     def table(self) -> ir.Table:
         """The rows; all columns may be grouped by."""
-        return self.engine.told(self.engine.columns)
+        return self.engine.normalized(self.engine.columns)
 
     @property
     def columns(self) -> list[str]:
@@ -75,8 +75,8 @@ class Groupable:
 
     def only(self, names: Sequence[str]) -> Groupable:
         """Return the rows with some of the columns; the others are not even looked at."""
-        kept = list(dict.fromkeys(names)) or self.columns[:1]
-        return Groupable(IbisEngine(self.engine.expression.select(*kept), self.backend), self.source)
+        columns = list(dict.fromkeys(names)) or self.columns[:1]
+        return Groupable(IbisEngine(self.engine.expression.select(*columns), self.backend), self.source)
 
     def require_numbers(self, names: Sequence[str]) -> None:
         """Raise an error that names a column whose type holds no numbers; texts may, and are never looked at here."""

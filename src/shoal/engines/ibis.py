@@ -19,8 +19,8 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
+from shoal.compiled.grouping import group
 from shoal.compiled.jit import loading_meanwhile
-from shoal.compiled.kernels import group
 from shoal.engines.backends.base import TABLE, Backend
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
@@ -35,11 +35,11 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.joined_rows import JoinedRows, joined_rows
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
-from shoal.engines.run_length_rows import Repeated, rows_from_counts
+from shoal.engines.run_length_rows import RunLengthRows, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, PolicyError, VerificationError
-from shoal.hierarchies.bounds import added, bound_columns, require_true, there
+from shoal.hierarchies.bounds import bound_columns, bound_names, present_bounds, require_true
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.tables.frequency import packed
@@ -78,11 +78,11 @@ class IbisEngine(IbisColumns):
 
         Columns that repeat ranges are checked and left out.
         """
-        found = there(self.columns, policy)
-        for column, names in found.items():
+        bound_columns = present_bounds(self.columns, policy)
+        for column, names in bound_columns.items():
             require_true(self.groups([column, *names]).table, column, names, policy)
-        gone = [name for names in found.values() for name in names]
-        return (self._with(self.expression.drop(*gone)) if gone else self).spelled(policy.spellings)
+        bounds = [name for names in bound_columns.values() for name in names]
+        return (self._with(self.expression.drop(*bounds)) if bounds else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> IbisEngine:
         """Return the rows with cells parsed according to their spelling."""
@@ -113,17 +113,17 @@ class IbisEngine(IbisColumns):
         if not merging:
             return None
         copies = {name: unused(f"{name}_stored", self.columns) for name in merging}
-        both = stored.mutate(**{copy: before.backend.as_stored(stored[name]) for name, copy in copies.items()})
-        beside = self._with(read_expression(both, spellings))
-        apart = [name for name in merging if beside.n_tuples([copies[name]]) > beside.n_tuples([name])]
-        if not apart:
+        with_copies = stored.mutate(**{copy: before.backend.as_stored(stored[name]) for name, copy in copies.items()})
+        parsed = self._with(read_expression(with_copies, spellings))
+        merged = [name for name in merging if parsed.n_tuples([copies[name]]) > parsed.n_tuples([name])]
+        if not merged:
             return None
         entity = policy.release.entity
         keys = [*names, *policy.sensitive, *([] if entity is None else [entity])]
-        groups = beside.groups([copies[name] if name in apart else name for name in keys])
+        groups = parsed.groups([copies[name] if name in merged else name for name in keys])
         weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
         table = groups.table.drop_columns([groups.weight]).rename_columns(keys)
-        return LocalEngine(table, weights=weights, notes=tuple(apart))
+        return LocalEngine(table, weights=weights, notes=tuple(merged))
 
     def _with(
         self,
@@ -174,22 +174,26 @@ class IbisEngine(IbisColumns):
         """Count rows into a frequency table like ``LocalEngine.count``, from the distinct tuples and their counts."""
         require_columns(self.columns, policy)
         notes = [] if policy.release.shuffle else [NO_ORDER]
-        engine, asked = self, policy
+        engine, counted_policy = self, policy
         covered: Texts | None = outside
         if policy.release.max_tuples is not None:
-            engine, asked, covered, more = self._within(policy.release.max_tuples, policy, outside)
-            notes += more
+            engine, counted_policy, covered, level_notes = self._within_limit(
+                policy.release.max_tuples, policy, outside
+            )
+            notes += level_notes
         with loading_meanwhile(worthwhile=self._is_large):
             local = engine.tallied(policy)
         named = set(local.columns)  # the others are never fetched; that they have a role was checked above
-        found = local.count(
-            asked.model_copy(update={"columns": {n: c for n, c in asked.columns.items() if n in named}}),
+        counted = local.count(
+            counted_policy.model_copy(
+                update={"columns": {n: c for n, c in counted_policy.columns.items() if n in named}}
+            ),
             covered,
             apart=apart,
         )
-        return replace(found, raised=engine.stand_ins, notes=tuple(notes))
+        return replace(counted, raised=engine.stand_ins, notes=tuple(notes))
 
-    def _within(
+    def _within_limit(
         self, limit: int, policy: Policy, outside: LocalEngine | None
     ) -> tuple[IbisEngine, Policy, Texts | None, list[str]]:
         """Raise columns until at most ``limit`` tuples are left; return the rows, policy, covered values and notes."""
@@ -213,16 +217,16 @@ class IbisEngine(IbisColumns):
             engine = self._raising({**engine.stand_ins, name: self._stand_in(name, columns[name])})
             n = engine.n_tuples(names)
         raised = {name: column.level for name, column in columns.items() if column.level > lowest[name]}
-        told = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
+        raised_columns = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
         note = (
-            f"{n_all} distinct tuples exceed max_tuples = {limit}: counting started with {told}; releases with finer "
-            "cells were not searched, and losses are relative to these levels"
+            f"{n_all} distinct tuples exceed max_tuples = {limit}: counting started with {raised_columns}; releases "
+            "with finer cells were not searched, and losses are relative to these levels"
         )
-        kept = {
+        columns_with_levels = {
             name: column.model_copy(update={"min_level": raised[name]}) if name in raised else column
             for name, column in policy.columns.items()
         }
-        return engine, policy.model_copy(update={"columns": kept}), Domains(columns, outside), [note]
+        return engine, policy.model_copy(update={"columns": columns_with_levels}), Domains(columns, outside), [note]
 
     def _raising(self, stand_ins: Mapping[str, ir.Table]) -> IbisEngine:
         return self._with(self.expression, stand_ins) if stand_ins else self
@@ -266,10 +270,10 @@ class IbisEngine(IbisColumns):
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
         """Return some columns of all records in memory: rows of a file, otherwise tuples as often as they occur."""
-        there = [name for name in names if name in self.columns]
-        if (rows := self.in_order(there)) is not None:
+        present = [name for name in names if name in self.columns]
+        if (rows := self.in_order(present)) is not None:
             return LocalEngine(rows), True
-        groups = self.groups(there)
+        groups = self.groups(present)
         n = np.asarray(groups.table[groups.weight]).astype(np.int64)
         table = groups.table.drop_columns([groups.weight]).take(pa.array(np.repeat(np.arange(len(n)), n)))
         return LocalEngine(table), False
@@ -291,23 +295,27 @@ class IbisEngine(IbisColumns):
             for j, values in enumerate(recoding.released)
             if stars or not unchanged(values)
         }
-        kept = np.ones(len(parts.row), np.bool_) if stars else ~parts.suppressed
-        apart = counted.apart
-        keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
+        is_kept = np.ones(len(parts.row), np.bool_) if stars else ~parts.suppressed
+        splits_records = counted.apart
+        keys = [
+            *policy.quasi,
+            *(policy.sensitive if splits_records else ()),
+            *([entity] if splits_records and entity else []),
+        ]
         source = self._raising(counted.raised)
-        expected = foreseen(counted.rows, row_of, parts, changed, kept, policy)
+        expected = foreseen(counted.rows, row_of, parts, changed, is_kept, policy)
 
-        def told() -> ir.Table:
-            return source.told(counted.rows.columns)
+        def normalized() -> ir.Table:
+            return source.normalized(counted.rows.columns)
 
         def deal() -> ir.Table:
-            return join_dealt(self.backend, told(), keys, groups, row_of, parts, changed, kept, policy)
+            return join_dealt(self.backend, normalized(), keys, groups, row_of, parts, changed, is_kept, policy)
 
         def join() -> ir.Table:
-            return join_recoded(self.backend, told(), keys, groups, row_of, changed, kept)
+            return join_recoded(self.backend, normalized(), keys, groups, row_of, changed, is_kept)
 
         def regroup(names: Sequence[str]) -> Groups:
-            return regrouped_and_recoded(self.backend, told(), keys, groups, row_of, changed, kept, names)
+            return regrouped_and_recoded(self.backend, normalized(), keys, groups, row_of, changed, is_kept, names)
 
         if not (np.diff(parts.row) == 1).all():
             return self._released(deal, expected, policy)
@@ -315,11 +323,11 @@ class IbisEngine(IbisColumns):
         if not isinstance(source.rows, View) or source.stand_ins:
             return released
         seed = policy.release.seed
-        made_of = (source.rows, keys, counted.rows, row_of, changed, kept, released.columns, seed)
-        return replace(released, numbered=partial(joined_rows, *made_of))
+        arguments = (source.rows, keys, counted.rows, row_of, changed, is_kept, released.columns, seed)
+        return replace(released, numbered=partial(joined_rows, *arguments))
 
     def recoded(
-        self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
+        self, rows: LocalEngine, labels: Mapping[str, pa.Array], is_kept: NDArray[np.bool_], policy: Policy
     ) -> Query:
         """Recode like ``apply``, given the new labels of each of ``rows``, a tally, and whether it is kept.
 
@@ -329,10 +337,10 @@ class IbisEngine(IbisColumns):
         codes = np.column_stack([rows.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
         class_of, firsts = group(packed(codes))
         changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
-        told, kept_classes = self.told(rows.columns), kept[firsts]
-        join = partial(join_recoded, self.backend, told, policy.quasi, groups, class_of, changed, kept_classes)
+        normalized, kept_classes = self.normalized(rows.columns), is_kept[firsts]
+        join = partial(join_recoded, self.backend, normalized, policy.quasi, groups, class_of, changed, kept_classes)
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
-        expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
+        expected = Groups(pa.table(columns).filter(pa.array(is_kept)), groups.weight, groups.person)
         return self._released(join, expected, policy)
 
     def _released(
@@ -378,10 +386,10 @@ class IbisEngine(IbisColumns):
                 if self.backend.is_table(target, table.name, table.namespace.database):
                     raise OutputError(f"{target} is the input itself", "write to another table")
         if self.source is not None and not target.startswith(TABLE):
-            here, there = self.backend.resolved(str(self.source)), self.backend.resolved(target)
-            if there in (here, *here.parents):
+            source, goal = self.backend.resolved(str(self.source)), self.backend.resolved(target)
+            if goal in (source, *source.parents):
                 raise OutputError(f"{target} is the input itself, or the folder that it is in", "write to another one")
-            if here in there.parents:
+            if source in goal.parents:
                 raise OutputError(
                     f"{target} is in the folder that is read", "write elsewhere, or it becomes a part of the table"
                 )
@@ -403,34 +411,34 @@ class IbisEngine(IbisColumns):
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
         in_order = self._repeated(rows, target, policy) or self._joined(rows, target, policy)
-        shown = rows if in_order is not None else self.shown(rows, policy)
+        columns_written = rows if in_order is not None else self.shown(rows, policy)
 
         def judge(table: ir.Table | View, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
-            if list(table.columns) != list(shown.columns):
+            if list(table.columns) != list(columns_written.columns):
                 raise VerificationError(
                     "the columns of the written table differ from those of the release; nothing was released"
                 )
-            for column, more in added(policy).items():
-                require_true(self.groups([column, *more], table).table, column, more, policy)
-            found = self.groups(names, table)
-            found = Groups(typed(found.table), found.weight)
-            written.append(found)
-            verify(found if rows.persons is None else self._with_persons(rows, found, policy))
+            for column, bounds in bound_names(policy).items():
+                require_true(self.groups([column, *bounds], table).table, column, bounds, policy)
+            groups = self.groups(names, table)
+            groups = Groups(typed(groups.table), groups.weight)
+            written.append(groups)
+            verify(groups if rows.persons is None else self._with_persons(rows, groups, policy))
 
-        self.backend.write_as(policy, shown.columns)
+        self.backend.write_as(policy, columns_written.columns)
         if in_order is None:
-            file = self.backend.write(shown, target, force=force, judge=judge, formulas=formulas)
+            file = self.backend.write(columns_written, target, force=force, judge=judge, formulas=formulas)
         else:
             file = self.backend.write_rows(in_order, target, force=force, judge=judge, formulas=formulas)
         return file or digest_of_counts(written[-1])
 
-    def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
+    def _repeated(self, rows: Query, target: str, policy: Policy) -> RunLengthRows | None:
         """Return the rows made from their counts, if these cover all columns and the query would return them alike."""
         if not self._is_sorted_file(target, policy):
             return None
         groups = rows.groups
         if not set(rows.columns) <= set(groups.table.column_names):
-            if rows.recounted is None or not self.backend.repeats(self._asked(rows.columns), rows.n_records):
+            if rows.recounted is None or not self.backend.repeats(self._compared_columns(rows.columns), rows.n_records):
                 return None
             groups = rows.recounted()
         types = self._arrow_types(rows.columns, groups.table.column_names)
@@ -448,54 +456,56 @@ class IbisEngine(IbisColumns):
     def _is_sorted_file(self, target: str, policy: Policy) -> bool:
         """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
         files = self.backend.writes_files and not target.startswith(TABLE)
-        return files and policy.release.shuffle and not added(policy)
+        return files and policy.release.shuffle and not bound_names(policy)
 
-    def _asked(self, names: Sequence[str]) -> ir.Table | str:
+    def _compared_columns(self, names: Sequence[str]) -> ir.Table | str:
         """Return a query for some columns, as compared values: in SQL if that is simple."""
-        found = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
-        return self.told(names).select(*names) if found is None else found
+        simple = self.rows.normalized(names) if isinstance(self.rows, View) and not self.stand_ins else None
+        return self.normalized(names).select(*names) if simple is None else simple
 
     def _arrow_types(self, names: Sequence[str], keys: Sequence[str]) -> pa.Schema:
         """Return the types in which the backend writes some columns; ``keys`` are those that tuples are matched by."""
-        found = self.rows.arrow_types(names) if isinstance(self.rows, View) else None
-        return self.backend.arrow_types(self.told(keys).select(*names)) if found is None else found
+        types = self.rows.arrow_types(names) if isinstance(self.rows, View) else None
+        return self.backend.arrow_types(self.normalized(keys).select(*names)) if types is None else types
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""
         rows = _query(rows)
-        more = added(policy)
-        if not more:
+        bounds = bound_names(policy)
+        if not bounds:
             return rows.expression
         table = rows.unordered
         names = list(table.columns)
-        for column, new in more.items():
-            table = self._beside(table, column, new, rows.groups, policy)
-        order = [of for name in names for of in (name, *more.get(name, ()))]
+        for column, new in bounds.items():
+            table = self._with_bounds(table, column, new, rows.groups, policy)
+        order = [name_written for name in names for name_written in (name, *bounds.get(name, ()))]
         table = table.select(*order)
         if policy.release.shuffle:
-            table = table.order_by(order_keys(table.select(*names), policy.release.seed, of=table))
+            table = table.order_by(order_keys(table.select(*names), policy.release.seed, columns_of=table))
         return table
 
-    def _beside(self, table: ir.Table, column: str, new: Sequence[str], groups: Groups, policy: Policy) -> ir.Table:
+    def _with_bounds(
+        self, table: ir.Table, column: str, new: Sequence[str], groups: Groups, policy: Policy
+    ) -> ir.Table:
         if not table[column].type().is_string():  # nothing was generalized: every value is its own range
             return table.mutate(**dict.fromkeys(new, table[column]))
         texts = list(LocalEngine(groups.table.select([column])).texts(column))
         key = unused("shoal_text", table.columns)
-        said = self.backend.upload(
+        uploaded = self.backend.upload(
             pa.table({key: pa.array(texts, pa.string()), **bound_columns(texts, column, policy)}), {}
         )
-        joined = table.left_join(said, table[column] == said[key])
-        found: ir.Table = joined.select(*table.columns, *new)
-        return found
+        joined = table.left_join(uploaded, table[column] == uploaded[key])
+        with_bounds: ir.Table = joined.select(*table.columns, *new)
+        return with_bounds
 
     def _with_persons(self, rows: Query, written: Groups, policy: Policy) -> Groups:
         """Add persons to the written rows. They are not written: they are counted on the rows of the source."""
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive]
         groups = self.groups([*names, str(entity)], rows.persons)
-        without = groups.table.group_by(names).aggregate([(groups.weight, "sum")])
-        without = without.rename_columns([*names, written.weight])
-        if digest_of_counts(Groups(without, written.weight)) != digest_of_counts(written):
+        without_persons = groups.table.group_by(names).aggregate([(groups.weight, "sum")])
+        without_persons = without_persons.rename_columns([*names, written.weight])
+        if digest_of_counts(Groups(without_persons, written.weight)) != digest_of_counts(written):
             raise VerificationError("the written rows are not those whose people were counted; nothing was released")
         return Groups(groups.table, groups.weight, entity)
 

@@ -18,9 +18,9 @@ def md5(text: str) -> str:  # type: ignore[empty-body]
     """Return the hexadecimal MD5 of a text, under the name that DuckDB, PostgreSQL and Spark share."""
 
 
-def order_keys(rows: ir.Table, seed: int, *, of: ir.Table | None = None) -> list[Any]:
+def order_keys(rows: ir.Table, seed: int, *, columns_of: ir.Table | None = None) -> list[Any]:
     """Return the sort keys; ``of`` is the table to sort if it has more columns than are hashed."""
-    table = rows if of is None else of
+    table = rows if columns_of is None else columns_of
     texts = [ibis.literal(str(seed)), *(_hashed(table[name]).fill_null(NULL) for name in rows.columns)]
     return [md5(ibis.literal(SEPARATOR).join(texts)), *_floats(table, rows.columns)]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.formats import table_files
@@ -49,7 +49,7 @@ class JoinedRows:
         with closing(self.view.in_pieces(self.query, PIECE)) as fetched, ThreadPoolExecutor(1) as pool:
             groups = table_files.row_groups(fetched, size)
 
-            def made() -> pa.Table | None:
+            def next_piece() -> pa.Table | None:
                 nonlocal coded
                 if (rows := next(groups, None)) is None:
                     return None
@@ -58,9 +58,9 @@ class JoinedRows:
                     coded = {name for name in self.tuples if self._is_surely_written_alike(name, n_drawn)}
                 return self._decoded(rows, coded)
 
-            coming = pool.submit(made)
+            coming = pool.submit(next_piece)
             while (table := coming.result()) is not None:
-                coming = pool.submit(made)
+                coming = pool.submit(next_piece)
                 yield table
 
     def _decoded(self, rows: pa.Table, coded: set[str]) -> pa.Table:
@@ -98,8 +98,8 @@ class JoinedRows:
 
 def _drawn_in_a_page(number: NDArray[np.int32]) -> float:
     """Return how many rows of a page differ, judging by the first rows: equal ones are next to each other."""
-    some = number[:PAGE]
-    return PAGE * (1 + int(np.count_nonzero(np.diff(some)))) / max(1, len(some))
+    first_page = number[:PAGE]
+    return PAGE * (1 + int(np.count_nonzero(np.diff(first_page)))) / max(1, len(first_page))
 
 
 def joined_rows(
@@ -108,7 +108,7 @@ def joined_rows(
     tuples: LocalEngine,
     part_of: ClassOf,
     changed: Mapping[str, pa.Array],
-    kept: NDArray[np.bool_],
+    is_kept: NDArray[np.bool_],
     names: Sequence[str],
     seed: int,
 ) -> JoinedRows | None:
@@ -117,10 +117,10 @@ def joined_rows(
     Return None if a column has a type that is left to Ibis.
     """
     types = view.arrow_types(names)
-    source = view.told(list(dict.fromkeys((*keys, *names))))
+    source = view.normalized(list(dict.fromkeys((*keys, *names))))
     if types is None or source is None:
         return None
-    firsts, part, counts = _distinct(tuples, keys, part_of, kept)
+    firsts, part, counts = _distinct(tuples, keys, part_of, is_kept)
     columns = {
         name: CodedColumn.of(
             pa.chunked_array([changed[name].take(pa.array(part))])
@@ -139,14 +139,17 @@ def joined_rows(
     joined = {f"k{j}": tuples.table[name].take(pa.array(firsts)) for j, name in enumerate(keys)}
     joined |= {f"l{j}": columns[name].decoded() for j, name in enumerate(keys) if name in changed}
     view.register(mapping, pa.table(joined | {"n": pa.array(class_of.astype(np.int32))}))
-    own = {name: f"t.l{j}" for j, name in enumerate(keys) if name in changed}
-    shown = ", ".join(f"{own.get(name, f's.{quoted(name)}')} AS {quoted(name)}" for name in names)
-    same = (f"s.{quoted(name)} IS NOT DISTINCT FROM CAST(t.k{j} AS {view.types[name]})" for j, name in enumerate(keys))
-    others = [name for name in names if name not in columns]
+    labels = {name: f"t.l{j}" for j, name in enumerate(keys) if name in changed}
+    selected = ", ".join(f"{labels.get(name, f's.{quoted(name)}')} AS {quoted(name)}" for name in names)
+    conditions = (
+        f"s.{quoted(name)} IS NOT DISTINCT FROM CAST(t.k{j} AS {view.types[name]})" for j, name in enumerate(keys)
+    )
+    other_columns = [name for name in names if name not in columns]
     floats = [name for name in names if pa.types.is_floating(schema.field(name).type)]
     query = (
-        f"SELECT {', '.join(map(quoted, [number, *others]))} FROM ("
-        f"SELECT {shown}, t.n AS {quoted(number)} FROM ({source}) AS s JOIN {mapping} AS t ON {' AND '.join(same)}"
+        f"SELECT {', '.join(map(quoted, [number, *other_columns]))} FROM ("
+        f"SELECT {selected}, t.n AS {quoted(number)} FROM ({source}) AS s "
+        f"JOIN {mapping} AS t ON {' AND '.join(conditions)}"
         f") ORDER BY {', '.join([f'md5({hashed_text(schema, seed)})', *map(quoted, floats)])}"
     )
     return JoinedRows(
@@ -160,7 +163,7 @@ def joined_rows(
 
 
 def _distinct(
-    tuples: LocalEngine, keys: Sequence[str], part_of: ClassOf, kept: NDArray[np.bool_]
+    tuples: LocalEngine, keys: Sequence[str], part_of: ClassOf, is_kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Counts]:
     """Return one tuple for each combination of keys that is released, its part, and its number of records."""
     columns = [tuples.numbered(name) + 1 for name in keys]
@@ -168,5 +171,5 @@ def _distinct(
     weights = np.ones(len(part_of), np.int64) if tuples.weights is None else tuples.weights
     counts = sum_by_class(weights.astype(np.int64), class_of, len(firsts))
     part = part_of[firsts]
-    chosen = kept[part]
+    chosen = is_kept[part]
     return firsts[chosen], part[chosen], counts[chosen]

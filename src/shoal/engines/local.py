@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.compiled.threads import done_in_parts
 from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
@@ -30,10 +30,10 @@ from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.raw_cells import n_distinct, raw_columns
 from shoal.engines.local_columns import LocalColumns
 from shoal.engines.row_order import hash_order, order_of_distinct
-from shoal.engines.run_length_rows import Repeated
+from shoal.engines.run_length_rows import RunLengthRows
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
 from shoal.hierarchies import builders
-from shoal.hierarchies.bounds import added, distinct_rows, require_true, there, with_bounds
+from shoal.hierarchies.bounds import bound_names, distinct_rows, present_bounds, require_true, with_bounds
 from shoal.hierarchies.hierarchy import TOP, Hierarchy
 from shoal.hierarchies.spelling import Spelling
 from shoal.notation import codec
@@ -55,7 +55,7 @@ class Texts(Protocol):
         """Return the texts of a column, and whether it has nulls."""
 
 
-MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts, and two threads code columns
+MANY_ROWS = 2**16  # rows from which on a release is kept as its distinct rows and counts, and two threads code columns
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
@@ -102,12 +102,12 @@ class LocalEngine(LocalColumns):
             read = table_files.read_table_file(
                 path, separator=separator, encoding=encoding, header=header, numbered=True
             )
-            table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
+            table, notes = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
                 fingerprint=read.sha256,
                 dialect=read.dialect,
-                notes=read.notes + more,
+                notes=read.notes + notes,
                 source=path,
                 codebook=read.codebook,
             )
@@ -119,23 +119,23 @@ class LocalEngine(LocalColumns):
 
         Columns that repeat ranges are checked and left out.
         """
-        used = [name for name in frames.nested_columns(self.held) if name not in policy.identifiers]
-        if used:
+        nested = [name for name in frames.nested_columns(self.held) if name not in policy.identifiers]
+        if nested:
             raise DataError(
-                f"column {used[0]!r} holds nested values (lists, dicts or arrays)",
+                f"column {nested[0]!r} holds nested values (lists, dicts or arrays)",
                 'set role = "identifier" to remove it, or convert it to text, numbers or dates first',
             )
-        found = there(self.columns, policy)
-        for column, names in found.items():
+        bound_columns = present_bounds(self.columns, policy)
+        for column, names in bound_columns.items():
             require_true(distinct_rows(self.table, [column, *names]), column, names, policy)
-        gone = [name for names in found.values() for name in names]
-        return (self._with(self.held.drop_columns(gone)) if gone else self).spelled(policy.spellings)
+        bounds = [name for names in bound_columns.values() for name in names]
+        return (self._with(self.held.drop_columns(bounds)) if bounds else self).spelled(policy.spellings)
 
     def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
         """Return the rows with some columns as the file spells them; None if reading made no two cells equal."""
         stored = raw_columns(self.source, names) if isinstance(self.source, Path) else {}
         spelled = {name: column_of_texts(column) for name, column in self._unread.items() if name in names}
-        apart = {}
+        merged = {}
         for name, column in (spelled | stored).items():
             if len(column) != self.held.num_rows:
                 raise DataError(
@@ -143,13 +143,13 @@ class LocalEngine(LocalColumns):
                     "did the file change during the check? Otherwise remove empty rows above or below the table",
                 )
             if n_distinct(column) > n_distinct(column_of_texts(self.held[name])):
-                apart[name] = column
-        if not apart:
+                merged[name] = column
+        if not merged:
             return None
         table = self.held
-        for name, column in apart.items():
+        for name, column in merged.items():
             table = table.set_column(table.column_names.index(name), name, column)
-        return LocalEngine(table, weights=self.weights, notes=tuple(apart))
+        return LocalEngine(table, weights=self.weights, notes=tuple(merged))
 
     def spelled(self, spellings: Spellings) -> LocalEngine:
         """Return the rows with cells parsed according to their spelling."""
@@ -204,7 +204,7 @@ class LocalEngine(LocalColumns):
         separate records with equal quasi-identifiers.
         """
         require_columns(self.columns, policy)
-        if self.held.num_rows >= MANY:
+        if self.held.num_rows >= MANY_ROWS:
             done_in_parts(self.coded, [*policy.quasi, *policy.sensitive])
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
@@ -215,7 +215,7 @@ class LocalEngine(LocalColumns):
             dict(self._domain(name, policy) for name in policy.sensitive),
             self.persons(policy),
             hierarchies,
-            apart=apart,
+            separately=apart,
             weights=self.weights,
         )
         return Counted(table, row_of, self, apart)
@@ -224,44 +224,47 @@ class LocalEngine(LocalColumns):
         """Recode the counted rows: identifiers are removed, quasi columns recoded, and rows put in hash order."""
         parts = recoding.parts(counted.table)
         part = self._part_of(parts, counted.row_of, policy)
-        gone = parts.suppressed[part]
-        stars = gone if policy.release.suppressed == "keep" and gone.any() else None
-        rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~gone)
+        is_suppressed = parts.suppressed[part]
+        stars = is_suppressed if policy.release.suppressed == "keep" and is_suppressed.any() else None
+        rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~is_suppressed)
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         quasi = {values.hierarchy.column: j for j, values in enumerate(recoding.released)}
         coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.held[name]) for name in names)
 
-        def column(name: str, some: NDArray[np.int64]) -> CodedColumn:
+        def column(name: str, records: NDArray[np.int64]) -> CodedColumn:
             if name not in quasi:
-                return self.numbered_column(name).take(some)
-            j, own = quasi[name], part[some]
+                return self.numbered_column(name).take(records)
+            j, part_of_record = quasi[name], part[records]
             return self._released(
-                recoding.released[j], parts.codes[own, j], some, None if stars is None else gone[some]
+                recoding.released[j],
+                parts.codes[part_of_record, j],
+                records,
+                None if stars is None else is_suppressed[records],
             )
 
-        if coded and len(rows) >= MANY and policy.release.entity is None:
-            others = [self.numbered_column(name).codes[rows] for name in names if name not in quasi]
+        if coded and len(rows) >= MANY_ROWS and policy.release.entity is None:
+            unrecoded = [self.numbered_column(name).codes[rows] for name in names if name not in quasi]
             class_of, firsts = group(
-                packed(np.stack([parts.shown_tuples(stars=stars is not None)[part[rows]], *others]).T)
+                packed(np.stack([parts.shown_tuples(stars=stars is not None)[part[rows]], *unrecoded]).T)
             )
             if 2 * len(firsts) <= len(rows):
                 distinct = {name: column(name, rows[firsts]) for name in names}
                 return _counted_rows(distinct, class_of, rows, policy.release.seed)
-        made = {name: column(name, rows) for name in (names if coded else quasi)}
+        columns = {name: column(name, rows) for name in (names if coded else quasi)}
         if coded:
-            order = order_of_codes(made, policy.release.seed)
-            table = decoded_table({name: column.take(order) for name, column in made.items()})
+            order = order_of_codes(columns, policy.release.seed)
+            table = decoded_table({name: column.take(order) for name, column in columns.items()})
             return self._with_persons(table, rows[order], policy)
-        kept = with_texts(self.held.select([name for name in names if name not in quasi]).take(pa.array(rows)))
-        table = pa.table({name: made[name].decoded() if name in quasi else kept[name] for name in names})
+        plain_columns = with_texts(self.held.select([name for name in names if name not in quasi]).take(pa.array(rows)))
+        table = pa.table({name: columns[name].decoded() if name in quasi else plain_columns[name] for name in names})
         return self._in_hash_order(table, rows, policy)
 
     def recoded(
-        self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
+        self, rows: LocalEngine, labels: Mapping[str, pa.Array], is_kept: NDArray[np.bool_], policy: Policy
     ) -> Rows:
         """Recode like ``apply``, given the new labels of each row and whether it is kept."""
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
-        left = np.flatnonzero(kept)
+        left = np.flatnonzero(is_kept)
         table = pa.table({name: labels.get(name, self.table[name]) for name in names})
         return self._in_hash_order(table.take(left), left, policy)
 
@@ -330,15 +333,15 @@ class LocalEngine(LocalColumns):
         """Write a file, let ``verify`` judge it, then rename it into place; return its hash."""
         self.check_target(target, force)
         rows, path = _in_memory(rows), Path(target)
-        if added(policy):
+        if bound_names(policy):
             rows = Rows(with_bounds(rows.table, policy), rows.persons, rows.sources, rows.notes)
         pieces: pa.Table | Iterator[pa.Table]
-        known = rows.repeated if isinstance(rows, CountedRows) else None
-        counts = known.counts if known is not None and path.suffix.lower() in table_files.TEXT else None
-        if known is not None and path.suffix.lower() in table_files.PARQUET:
-            pieces = known.pieces(table_files.ROW_GROUP, as_codes=True)
+        run_lengths = rows.repeated if isinstance(rows, CountedRows) else None
+        counts = run_lengths.counts if run_lengths is not None and path.suffix.lower() in table_files.TEXT else None
+        if run_lengths is not None and path.suffix.lower() in table_files.PARQUET:
+            pieces = run_lengths.pieces(table_files.ROW_GROUP, as_codes=True)
         else:
-            pieces = rows.table if known is None or counts is None else known.distinct
+            pieces = rows.table if run_lengths is None or counts is None else run_lengths.distinct
             pieces = pieces if formulas is None else formulas.escaped(pieces, counts)
 
         def written(path: Path, lines: DistinctLines | None = None) -> None:
@@ -479,8 +482,8 @@ class LocalEngine(LocalColumns):
         coded = self.coded(hierarchy.column)
         if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
             kind = self.held.schema.field(hierarchy.column).type
-            kept = coded.values.cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
-            return CodedColumn.numbered(kept, coded.codes[rows])
+            texts_kept = coded.values.cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
+            return CodedColumn.numbered(texts_kept, coded.codes[rows])
         labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
@@ -504,7 +507,7 @@ def _counted_rows(
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     columns = [CodedColumn.of(column) for column in table.columns]  # one code per value; a label may have been null
-    repeated = Repeated(
+    repeated = RunLengthRows(
         tuple(distinct),
         np.stack([column.codes[order] for column in columns]).T,
         tuple(column.values for column in columns),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Groups, Rows
 from shoal.engines.dependence import (
     Dependence,
@@ -44,11 +44,11 @@ class LocalColumns:
     def _remember(self) -> None:
         self.coded = cache(self._coded)
         self.numbered = cache(self._numbers)  # cheaper than coded, if texts do not matter
-        self._known: dict[str, codec.Coded] = {}  # columns that are coded already
+        self._coded_columns: dict[str, codec.Coded] = {}  # columns that are coded already
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("coded", "numbered", "_known", "table")
-        return {name: value for name, value in vars(self).items() if name not in made}
+        computed = ("coded", "numbered", "_coded_columns", "table")
+        return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -78,12 +78,14 @@ class LocalColumns:
         return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
-        found = self._known[column] = codec.encode_texts(column, self.held[column])
-        return found
+        coded = self._coded_columns[column] = codec.encode_texts(column, self.held[column])
+        return coded
 
     def _numbers(self, column: str) -> Numbers:
         kind = self.held.schema.field(column).type
-        if pa.types.is_dictionary(kind) or (column in self._known and is_text(kind)):  # each text has its own code
+        if pa.types.is_dictionary(kind) or (
+            column in self._coded_columns and is_text(kind)
+        ):  # each text has its own code
             return self.coded(column).codes
         return numbered(self.held[column])
 
@@ -113,9 +115,9 @@ class LocalColumns:
 
     def groups(self, names: Sequence[str]) -> Groups:
         """Return the distinct tuples of some columns, and the number of records of each."""
-        found = self.weighed()
-        grouped = found.table.group_by(list(names)).aggregate([(found.weight, "sum")])
-        return Groups(grouped.rename_columns([*names, found.weight]), found.weight)
+        weighed = self.weighed()
+        grouped = weighed.table.group_by(list(names)).aggregate([(weighed.weight, "sum")])
+        return Groups(grouped.rename_columns([*names, weighed.weight]), weighed.weight)
 
     def n_tuples(self, names: Sequence[str]) -> int:
         """Count the distinct tuples of some columns."""
@@ -171,9 +173,9 @@ def is_text(kind: pa.DataType) -> bool:
 
 def require_names_apart(names: list[str]) -> None:
     """Reject names that differ only in case: SQL, which recounts the release, treats ``id`` and ``ID`` as equal."""
-    seen: dict[str, str] = {}
+    spelling_of: dict[str, str] = {}
     for name in names:
-        if (other := seen.setdefault(name.lower(), name)) != name:
+        if (other := spelling_of.setdefault(name.lower(), name)) != name:
             raise DataError(f"columns {other!r} and {name!r} differ only in case", "rename one of them")
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from shoal.errors import DataError
 
 WRITING = 2**28  # bytes that a release needs on its way from DuckDB to its file
-LEAST = 2**28  # bytes without which DuckDB cannot even spill, and fails
+MIN_BYTES = 2**28  # bytes without which DuckDB cannot even spill, and fails
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -21,15 +21,15 @@ _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 def parse_size(text: str) -> int:
     """Parse a size such as 4GB or 500 MiB into bytes."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)", text.strip().upper())
-    if found is None or not (n := int(float(found[1]) * _UNITS.get(found[2], 0))):
+    size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)", text.strip().upper())
+    if size is None or not (n := int(float(size[1]) * _UNITS.get(size[2], 0))):
         raise DataError("memory: not a size", "write a number and a unit, such as 4GB or 500MB")
     return n
 
 
 def shortage(limit: int) -> str:
     """Return a note if this limit cannot be met because too much is in use already, otherwise an empty text."""
-    if resident() + WRITING + LEAST <= limit:
+    if resident() + WRITING + MIN_BYTES <= limit:
         return ""
     return (
         f"more than {limit / 10**9:.1f} GB of memory will be used: the distinct tuples are held in it "
@@ -50,6 +50,6 @@ def resident() -> int:
         return 0
 
 
-def duckdb_share(memory: int, held: int) -> int:
+def duckdb_share(memory: int, held_bytes: int) -> int:
     """Return DuckDB's part of ``memory``, of which ``held`` is in use; it exceeds its limit by about a tenth."""
-    return max((memory - held - WRITING) * 7 // 8, min(max(LEAST, memory // 8), memory // 2))
+    return max((memory - held_bytes - WRITING) * 7 // 8, min(max(MIN_BYTES, memory // 8), memory // 2))

@@ -75,7 +75,7 @@ def is_uri(data: str) -> bool:
     if scheme not in schemes():
         raise DataError(
             f"no engine for {scheme}://",
-            f"known: {', '.join(f'{known}://' for known in schemes())}; Spark reads folders on hdfs:// and s3a://",
+            f"known: {', '.join(f'{scheme_name}://' for scheme_name in schemes())}; Spark reads folders on hdfs:// and s3a://",
             option="--parquet",
         )
     return True

@@ -24,17 +24,17 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
 
     Equal rows come in any order but the original one: knowing whose they are reveals nothing about their positions.
     """
-    place = unused("place", table.column_names)
-    rows = table.append_column(place, pa.array(np.arange(len(table))))
+    position = unused("place", table.column_names)
+    rows = table.append_column(position, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
     with scratch.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")  # instants are hashed in UTC, as in engines, wherever this runs
         connection.register("rows", rows)
         ordered = connection.sql(
-            f"SELECT {quoted(place)} FROM rows "
-            f"ORDER BY md5({hashed_text(table.schema, seed)}), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
+            f"SELECT {quoted(position)} FROM rows "
+            f"ORDER BY md5({hashed_text(table.schema, seed)}), {', '.join(names)}, hash({quoted(position)}, '{seed}')"
         )
-        return np.asarray(ordered.fetchnumpy()[place], np.int64)
+        return np.asarray(ordered.fetchnumpy()[position], np.int64)
 
 
 def order_of_distinct(table: pa.Table, seed: int) -> NDArray[np.int64]:
@@ -47,8 +47,8 @@ def order_of_distinct(table: pa.Table, seed: int) -> NDArray[np.int64]:
         connection.register("rows", table)
         # md5_number_upper is the same, and takes three times as long.
         first = f"CAST(md5_number({hashed_text(table.schema, seed)}) & CAST({2**64 - 1} AS UHUGEINT) AS UBIGINT)"
-        found = connection.sql(f"SELECT {first} AS hashed FROM rows").fetchnumpy()
-    hashed = np.asarray(found["hashed"], np.uint64).byteswap()  # DuckDB reads the bytes of the hash from the last one
+        hashes = connection.sql(f"SELECT {first} AS hashed FROM rows").fetchnumpy()
+    hashed = np.asarray(hashes["hashed"], np.uint64).byteswap()  # DuckDB reads the bytes of the hash from the last one
     order = np.argsort(hashed)
     hashed = hashed[order]
     return hash_order(table, seed) if (hashed[1:] == hashed[:-1]).any() else order
@@ -63,8 +63,8 @@ def hashed_text(schema: pa.Schema, seed: int) -> str:
 def place_hashes(n: int, seed: int) -> NDArray[np.uint64]:
     """Return the hashes of ``n`` positions, which order equal rows."""
     with scratch.connect() as connection:
-        found = connection.sql(f"SELECT hash(range, '{seed}') AS hashed FROM range({n})").fetchnumpy()
-    return np.asarray(found["hashed"], np.uint64)
+        hashes = connection.sql(f"SELECT hash(range, '{seed}') AS hashed FROM range({n})").fetchnumpy()
+    return np.asarray(hashes["hashed"], np.uint64)
 
 
 def _hashed(name: str, kind: pa.DataType) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct
@@ -57,7 +57,7 @@ def few_distinct(connection: Any, query: str, n_rows: int, memory: int | None) -
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
+class RunLengthRows:
     """Distinct rows in the order of a release, and how often each occurs."""
 
     names: tuple[str, ...]
@@ -85,19 +85,19 @@ class Repeated:
         """
         coded = [as_codes and self._is_written_alike(j, size) for j in range(len(self.names))]
         with ThreadPoolExecutor(1) as pool:  # the next table is made while one is written
-            made: Future[pa.Table] | None = None
+            coming: Future[pa.Table] | None = None
             for first, copies in copies_in_pieces(self.counts, size):
-                before, made = made, pool.submit(self._piece, first, copies, coded)
+                before, coming = coming, pool.submit(self._piece, first, copies, coded)
                 if before is not None:
                     yield before.result()
-            if made is not None:
-                yield made.result()
+            if coming is not None:
+                yield coming.result()
 
     def _piece(self, first: int, copies: Counts, coded: Sequence[bool]) -> pa.Table:
         columns = []
         for j, values in enumerate(self.values):
-            own = self.codes[first : first + len(copies), j]
-            columns.append(dictionary_of(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
+            codes = self.codes[first : first + len(copies), j]
+            columns.append(dictionary_of(values, codes, copies) if coded[j] else values.take(np.repeat(codes, copies)))
         return pa.table(columns, names=list(self.names))
 
     def _is_written_alike(self, j: int, size: int) -> bool:
@@ -110,9 +110,9 @@ class Repeated:
         if not pa.types.is_string(values.type) or values.nbytes >= DICTIONARY or not self.codes[:, j].all():
             return False  # a writer takes nulls in dictionaries for values when it looks for the smallest one
         for first, copies in copies_in_pieces(self.counts, size):
-            own = self.codes[first : first + len(copies), j]
+            codes = self.codes[first : first + len(copies), j]
             n_early = int(np.searchsorted(np.cumsum(copies), PAGE)) + 1
-            if code_bits(own[:n_early], len(values)) != code_bits(own, len(values)):
+            if code_bits(codes[:n_early], len(values)) != code_bits(codes, len(values)):
                 return False
         return True
 
@@ -126,19 +126,19 @@ def dictionary_of(values: pa.Array, codes: NDArray[np.int32], copies: Counts | N
     """Return repeated values, none of them null, as a dictionary of those that occur, by first appearance."""
     firsts = np.full(len(values), len(codes))
     firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment is that of the first appearance
-    there = np.argsort(firsts, kind="stable")[: np.count_nonzero(firsts < len(codes))]
+    present = np.argsort(firsts, kind="stable")[: np.count_nonzero(firsts < len(codes))]
     renumbered = np.zeros(len(values), np.int32)
-    renumbered[there] = np.arange(len(there), dtype=np.int32)
-    own = renumbered[codes] if copies is None else np.repeat(renumbered[codes], copies)
-    return pa.DictionaryArray.from_arrays(pa.array(own), values.take(there))
+    renumbered[present] = np.arange(len(present), dtype=np.int32)
+    numbers = renumbered[codes] if copies is None else np.repeat(renumbered[codes], copies)
+    return pa.DictionaryArray.from_arrays(pa.array(numbers), values.take(present))
 
 
-def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeated:
+def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> RunLengthRows:
     """Return the rows that were counted, in hash order; ``groups`` may list equal rows several times."""
     columns = [CodedColumn.of(groups.table[name]) for name in names]
     codes = np.stack([column.codes for column in columns]).T
     class_of, firsts = group(packed(codes))
     counts = sum_by_class(np.asarray(groups.table[groups.weight]).astype(np.int64), class_of, len(firsts))
-    found = Repeated(tuple(names), codes[firsts], tuple(column.values for column in columns), counts)
-    order = order_of_distinct(found.distinct, seed)
-    return Repeated(found.names, found.codes[order], found.values, counts[order])
+    unordered = RunLengthRows(tuple(names), codes[firsts], tuple(column.values for column in columns), counts)
+    order = order_of_distinct(unordered.distinct, seed)
+    return RunLengthRows(unordered.names, unordered.codes[order], unordered.values, counts[order])

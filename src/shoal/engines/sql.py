@@ -10,9 +10,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def unused(name: str, taken: Sequence[str]) -> str:
+def unused(name: str, names_in_use: Sequence[str]) -> str:
     """Return a similar name that is not in use, ignoring case."""
-    lowered = {other.lower() for other in taken}
+    lowered = {other.lower() for other in names_in_use}
     while name.lower() in lowered:
         name += "_"
     return name

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
-from shoal.judge import as_seen
+from shoal.judge import as_attackers_see
 from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.finding import Finding
 from shoal.tables.frequency import FrequencyTable
@@ -23,14 +23,14 @@ def closeness_before_suppression(evidence: Evidence) -> Iterator[Finding]:
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if not any(h.domain is not None and h.domain.whole.sum() > table.n_records for h in table.sensitive.values()):
         return  # nothing was dropped: both are the same
-    alone = as_seen(_compared_with_itself(table), policy)
+    alone = as_attackers_see(_compared_with_itself(table), policy)
     for model in models:
-        if model.passes(evidence.as_seen).all() and not model.passes(alone).all():
+        if model.passes(evidence.as_attackers_see).all() and not model.passes(alone).all():
             scores = model.scores(alone)
-            worst = float(scores.min() if model.least else scores.max())
+            worst = float(scores.min() if model.lowest_is_worst else scores.max())
             yield finding(
                 "closeness-before-suppression",
-                f"{model.asked} holds compared with the table before suppression; compared with the released "
+                f"{model.summary} holds compared with the table before suppression; compared with the released "
                 f"records alone, {model.figure} is {worst:.4g}",
                 'Set suppressed = "keep" to make both comparisons the same',
                 [] if model.column is None else [model.column],
@@ -66,16 +66,16 @@ def nulls_alone(evidence: Evidence) -> Iterator[Finding]:
     empty = np.logical_and.reduce(missing)
     if not empty.any() or empty.all():
         return
-    rest = table.taken(np.flatnonzero(~empty))
+    rest = table.selected(np.flatnonzero(~empty))
     among_themselves = neighbourhoods(rest, table.nulls)
     for model in policy.models:
-        if not isinstance(model, ReleaseModel) and model.passes(evidence.as_seen).all():
+        if not isinstance(model, ReleaseModel) and model.passes(evidence.as_attackers_see).all():
             alone = int(rest.counts[~model.passes(among_themselves)].sum())
             if alone:
                 blank = format_count(int(table.counts[empty].sum()), "record")
                 yield finding(
                     "nulls-alone",
-                    f"{model.asked} holds for {format_number(alone)} of "
+                    f"{model.summary} holds for {format_number(alone)} of "
                     f"{format_count(table.n_records, 'record')} only because "
                     f"they match {blank} with nulls in every quasi-identifier",
                     'Set nulls = "category" to treat nulls as a value, or remove these records',

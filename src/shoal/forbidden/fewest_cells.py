@@ -1,7 +1,7 @@
 """The fewest cells to suppress in whole classes so that forbidden results do not come out, by integer programming.
 
 Needs  what each class adds to the figures of every result, and costs, for each set of columns that it may hide.
-Finds  the cheapest choice for every class; proved, unless the time ends first. Then a bound is told.
+Finds  the cheapest choice for every class; proved unless time runs out, in which case a bound is given.
 Costs  one integer program (HiGHS) for each way to hide every result: a rule by its support, by its confidence, or by
        having no match at all; a count by too few or too many matches. Classes that are alike are one variable.
 """

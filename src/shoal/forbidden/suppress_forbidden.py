@@ -42,7 +42,7 @@ def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, po
         return recoding
     rows = engine.apply(counted, recoding, policy)
     mined = mined_by(rows, [*policy.quasi, *policy.sensitive], policy)
-    visible = [result for result in results if not result.unread(mined) and result.found(mined).shown]
+    visible = [result for result in results if not result.unread(mined) and result.mining(mined).comes_out]
     if not visible:
         return replace(recoding, hiding=HiddenResults(0, 0, 0))
     classes = _Classes.of(mined, recoding, counted, policy)

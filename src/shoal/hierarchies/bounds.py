@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 End = Decimal | dt.date | None
 
 
-def added(policy: Policy) -> dict[str, tuple[str, ...]]:
+def bound_names(policy: Policy) -> dict[str, tuple[str, ...]]:
     """Return the names of the additional columns of each quasi column."""
     form = policy.release.ranges
     if form == "text":
         return {}
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for name in policy.quasi:
         spec = policy.columns[name].hierarchy
         if _is_numeric(spec):
-            found[name] = (f"{name}_from", f"{name}_to") if form == "bounds" else (f"{name}_mid",)
+            names[name] = (f"{name}_from", f"{name}_to") if form == "bounds" else (f"{name}_mid",)
         elif isinstance(spec, Dates) and form == "bounds":
-            found[name] = (f"{name}_from", f"{name}_to")
-    return found
+            names[name] = (f"{name}_from", f"{name}_to")
+    return names
 
 
 def _is_numeric(spec: object) -> bool:
@@ -62,19 +62,19 @@ def ends(text: str | None, dates: Dates | None = None) -> tuple[End, End]:
     return _numbers(text) if dates is None else _days(text, dates)
 
 
-def _end(found: Sequence[End], which: Callable[[list[Any]], End]) -> End:
+def _end(ends: Sequence[End], choose: Callable[[list[Any]], End]) -> End:
     """Return the least or the greatest of some numbers or days; None if one of them is open."""
-    known = [end for end in found if end is not None]
-    return which(known) if len(known) == len(found) else None
+    given_ends = [end for end in ends if end is not None]
+    return choose(given_ends) if len(given_ends) == len(ends) else None
 
 
 def _numbers(text: str) -> tuple[End, End]:
-    if (one := read_number(text)) is not None:
-        return one, one
-    found = read_range(text)
-    if found is None:
+    if (number := read_number(text)) is not None:
+        return number, number
+    parsed = read_range(text)
+    if parsed is None:
         return None, None
-    return (None if found.first == -INFINITY else found.first), (None if found.last == INFINITY else found.last)
+    return (None if parsed.first == -INFINITY else parsed.first), (None if parsed.last == INFINITY else parsed.last)
 
 
 def _days(text: str, dates: Dates) -> tuple[End, End]:
@@ -84,10 +84,10 @@ def _days(text: str, dates: Dates) -> tuple[End, End]:
         first, last = dates.day(text[:at]), dates.day(text[at + 1 :])
         if first is not None and last is not None:
             return first, last
-    found = read_period(text)
-    if found is None:
+    period = read_period(text)
+    if period is None:
         return None, None
-    return dt.date.fromordinal(found[0] // DAY), dt.date.fromordinal((found[1] - 1) // DAY)
+    return dt.date.fromordinal(period[0] // DAY), dt.date.fromordinal((period[1] - 1) // DAY)
 
 
 def _row(text: str | None, form: str, dates: Dates | None) -> tuple[End, ...]:
@@ -105,7 +105,7 @@ def bound_columns(texts: Sequence[str | None], column: str, policy: Policy) -> d
     spec, form = policy.columns[column].hierarchy, policy.release.ranges
     dates = spec if isinstance(spec, Dates) else None
     rows = {text: _row(text, form, dates) for text in set(texts)}
-    names = added(policy)[column]
+    names = bound_names(policy)[column]
     return {name: _array([rows[text][i] for text in texts], dated=dates is not None) for i, name in enumerate(names)}
 
 
@@ -121,40 +121,44 @@ def _array(values: Sequence[End], *, dated: bool) -> pa.Array:
 
 def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:
     """Add the columns that the policy asks for to released rows, each directly after its own column."""
-    more = {}
-    for column in added(policy):
+    extra = {}
+    for column in bound_names(policy):
         coded = codec.encode_texts(column, table[column])
         codes = pa.array(coded.codes, mask=coded.codes < 0)
-        more[column] = {
+        extra[column] = {
             name: values.take(codes) for name, values in bound_columns(list(coded.texts), column, policy).items()
         }
     columns: dict[str, pa.ChunkedArray] = {}
     for name in table.column_names:
-        columns |= {name: table[name], **more.get(name, {})}
-    return pa.table(columns) if more else table
+        columns |= {name: table[name], **extra.get(name, {})}
+    return pa.table(columns) if columns else table
 
 
 # ── read back ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def there(columns: Iterable[str], policy: Policy) -> dict[str, list[str]]:
+def present_bounds(columns: Iterable[str], policy: Policy) -> dict[str, list[str]]:
     """Return the additional columns that a table has; a column with its own role is not one of them."""
     names = set(columns)
-    found = {of: [name for name in more if name in names] for of, more in added(policy).items() if of in names}
-    return {of: more for of, more in found.items() if more}
+    present = {
+        column: [name for name in bounds if name in names]
+        for column, bounds in bound_names(policy).items()
+        if column in names
+    }
+    return {column: bounds for column, bounds in present.items() if bounds}
 
 
 def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Policy) -> None:
     """Raise an error if an additional column contradicts its text; ``groups`` are distinct rows of both."""
     coded = codec.encode_texts(column, groups[column])
-    said = bound_columns([*coded.texts, None], column, policy)
+    expected_bounds = bound_columns([*coded.texts, None], column, policy)
     for name in names:
-        found = codec.encode_texts(name, _bounds_with_points(groups[name], policy.columns[column].decimal))
-        expected = [None if value is None else str(value) for value in said[name].to_pylist()]
+        written = codec.encode_texts(name, _bounds_with_points(groups[name], policy.columns[column].decimal))
+        expected = [None if value is None else str(value) for value in expected_bounds[name].to_pylist()]
         wrong = {
             i
-            for i, (own, text) in enumerate(zip(coded.codes.tolist(), found.codes.tolist(), strict=True))
-            if not _same(expected[own], found.texts[text] if text >= 0 else None)
+            for i, (code, text) in enumerate(zip(coded.codes.tolist(), written.codes.tolist(), strict=True))
+            if not _agrees(expected[code], written.texts[text] if text >= 0 else None)
         }
         if wrong:
             raise VerificationError(
@@ -168,14 +172,14 @@ def _bounds_with_points(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArra
     return pc.replace_substring(column, ",", ".") if decimal == "," and pa.types.is_string(column.type) else column
 
 
-def _same(expected: str | None, text: str | None) -> bool:
+def _agrees(expected: str | None, text: str | None) -> bool:
     if not text:
         return expected is None
     if expected is None:
         return False
-    here, said = read_number(text), read_number(expected)
-    if said is not None:
-        return here is not None and float(here) == float(said)
+    number, expected_number = read_number(text), read_number(expected)
+    if expected_number is not None:
+        return number is not None and float(number) == float(expected_number)
     return text[:10] == expected and text[10:] in ("", " 00:00:00", "T00:00:00")
 
 
@@ -186,5 +190,10 @@ def distinct_rows(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 def collisions(policy: Policy) -> Mapping[str, str]:
     """Return columns of the policy whose name an additional column would repeat, each with the column that adds it."""
-    taken = {name.lower(): name for name in policy.columns}
-    return {taken[new.lower()]: of for of, names in added(policy).items() for new in names if new.lower() in taken}
+    names = {name.lower(): name for name in policy.columns}
+    return {
+        names[new.lower()]: column
+        for column, bounds in bound_names(policy).items()
+        for new in bounds
+        if new.lower() in names
+    }

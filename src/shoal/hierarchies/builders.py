@@ -146,8 +146,8 @@ class File(Description):
 
     @model_validator(mode="before")
     @classmethod
-    def _a_name_will_do(cls, given: Any) -> Any:
-        return {"path": given} if isinstance(given, str) else given
+    def _a_name_will_do(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
 
     @model_serializer
     def _as_a_name(self) -> str:
@@ -214,27 +214,10 @@ class File(Description):
 
 # Three-digit ZIP areas with at most 20,000 people, as the guidance of the US Department of Health and Human Services
 # on 45 CFR 164.514 lists them from the census of 2000.
-RESTRICTED = frozenset(
-    [
-        "036",
-        "059",
-        "063",
-        "102",
-        "203",
-        "556",
-        "692",
-        "790",
-        "821",
-        "823",
-        "830",
-        "831",
-        "878",
-        "879",
-        "884",
-        "890",
-        "893",
-    ]
-)
+RESTRICTED = frozenset((
+    "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878", "879", "884", "890",
+    "893",
+))  # fmt: skip
 
 
 SAFE_HARBOR_AGES = Intervals.model_validate({"intervals": [5, 10, 30], "top": 90})
@@ -286,8 +269,8 @@ class SafeHarbor(Description):
         codes = sorted(text for text in set(values) if re.fullmatch(r"[0-9]{5}(-?[0-9]{4})?", text))
         if not codes:
             return Hierarchy.empty(column, 2, "text")
-        kept = ["000**" if text[:3] in RESTRICTED else text[:3] + "**" for text in codes]
-        return Hierarchy.from_levels(column, codes, [kept, [TOP] * len(codes)], leaf_order="text")
+        areas = ["000**" if text[:3] in RESTRICTED else text[:3] + "**" for text in codes]
+        return Hierarchy.from_levels(column, codes, [areas, [TOP] * len(codes)], leaf_order="text")
 
 
 # ── Which of them, and the whole ────────────────────────────────────────────────────────────────────────────
@@ -306,18 +289,18 @@ BY_KEY: dict[str, type[Description]] = {
 }
 
 
-def _chosen(given: Any) -> Any:
+def _chosen(value: Any) -> Any:
     """Return the description that has this key; a text is the name of a file."""
-    if isinstance(given, Description):
-        return given
+    if isinstance(value, Description):
+        return value
     kind: type[Description] = File
-    if not isinstance(given, str):
-        keys = [key for key in BY_KEY if isinstance(given, Mapping) and key in given]
+    if not isinstance(value, str):
+        keys = [key for key in BY_KEY if isinstance(value, Mapping) and key in value]
         if len(keys) != 1:
             raise ValueError(f"must be a file name, or have exactly one of the keys {in_a_row(BY_KEY)}")
         kind = BY_KEY[keys[0]]
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(value)
     except ValidationError as error:
         # As one message: the path of a union's member would name the key twice.
         raise ValueError("; ".join(_explained(error))) from None
@@ -325,9 +308,9 @@ def _chosen(given: Any) -> Any:
 
 def _explained(error: ValidationError) -> Iterator[str]:
     for problem in error.errors(include_url=False, include_input=False):
-        place = ".".join(map(str, problem["loc"]))
+        path = ".".join(map(str, problem["loc"]))
         message = problem["msg"].removeprefix("Value error, ")
-        yield f"{place}: {message}" if place else message
+        yield f"{path}: {message}" if path else message
 
 
 def _dumped(spec: Description, info: SerializationInfo) -> Any:

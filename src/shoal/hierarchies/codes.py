@@ -35,27 +35,27 @@ class ClassificationCodes(Description):
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in text order."""
         leaves = in_text_order(values)
-        of = CLASSIFICATIONS[self.codes]
+        classification = CLASSIFICATIONS[self.codes]
         if not leaves:
-            return Hierarchy.empty(column, of.groups + 2, "text")
-        paths = {leaf: (leaf, *groups) for leaf in leaves if (groups := of.path(leaf)) is not None}
-        known = _rest(paths.values())
+            return Hierarchy.empty(column, classification.groups + 2, "text")
+        paths = {leaf: (leaf, *groups) for leaf in leaves if (groups := classification.path(leaf)) is not None}
+        groups_above = _rest(paths.values())
         for leaf in leaves:  # a group among the codes, such as Europe, represents itself
             if leaf not in paths:
-                rest = known.get(leaf, (leaf,))
-                paths[leaf] = (leaf,) * (of.groups + 1 - len(rest)) + rest
-        levels = [[paths[leaf][level] for leaf in leaves] for level in range(of.groups + 1)]
+                rest = groups_above.get(leaf, (leaf,))
+                paths[leaf] = (leaf,) * (classification.groups + 1 - len(rest)) + rest
+        levels = [[paths[leaf][level] for leaf in leaves] for level in range(classification.groups + 1)]
         return Hierarchy.from_levels(column, leaves, [*levels, [TOP] * len(leaves)], leaf_order="text")
 
 
 def _rest(paths: Iterable[Path]) -> dict[str, Path]:
     """Return, for every label, its path from the highest level that has it."""
-    found: dict[str, Path] = {}
+    path_of: dict[str, Path] = {}
     for path in paths:
         for level, label in enumerate(path):
-            if len(path) - level <= len(found.get(label, path)):
-                found[label] = path[level:]
-    return found
+            if len(path) - level <= len(path_of.get(label, path)):
+                path_of[label] = path[level:]
+    return path_of
 
 
 # ── ICD-10 ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -68,10 +68,10 @@ CHAPTERS = ("A00", "C00", "D50", "E00", "F00", "G00", "H00", "H60", "I00", "J00"
 
 def icd_path(code: str) -> Path | None:
     """Return the groups of a code: E11.9 belongs to the category E11, to E10-E19, and to the chapter E00-E99."""
-    found = ICD.fullmatch(code.strip().upper())
-    if found is None:
+    match = ICD.fullmatch(code.strip().upper())
+    if match is None:
         return None
-    letter, tens, ones = found[1], found[2], found[3]
+    letter, tens, ones = match[1], match[2], match[3]
     return letter + tens + ones, f"{letter}{tens}0-{letter}{tens}9", _chapter(letter + tens)
 
 
@@ -115,14 +115,14 @@ LATER = {division: chr(ord(letter) + 1) for division, letter in SECTION_OF.items
 
 def nace_path(code: str) -> Path | None:
     """Return the groups of a code: 01.11 belongs to 01.1, 01 and section A; a code with a letter keeps it."""
-    found = NACE.fullmatch(code.strip())
-    if found is None or found[2] not in SECTION_OF:
+    match = NACE.fullmatch(code.strip())
+    if match is None or match[2] not in SECTION_OF:
         return None
-    letter, division, group = found[1], found[2], found[3]
+    letter, division, group = match[1], match[2], match[3]
     if letter and letter not in (SECTION_OF[division], LATER.get(division)):
         return None
-    own = letter + division
-    return f"{own}.{group}" if group else own, own, letter or SECTION_OF[division]
+    full_division = letter + division
+    return f"{full_division}.{group}" if group else full_division, full_division, letter or SECTION_OF[division]
 
 
 # ── Countries ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -166,11 +166,11 @@ Oceania | Polynesia | AS ASM CK COK NU NIU PF PYF PN PCN TK TKL TO TON TV TUV WF
 @cache
 def countries() -> dict[str, Path]:
     """Return the sub-region and region of every country, by either code."""
-    found: dict[str, Path] = {}
+    groups_of: dict[str, Path] = {}
     for line in WORLD.strip().splitlines():
         region, part, codes = line.split(" | ")
-        found |= dict.fromkeys(codes.split(), (part, region))
-    return found
+        groups_of |= dict.fromkeys(codes.split(), (part, region))
+    return groups_of
 
 
 def country_path(code: str) -> Path | None:

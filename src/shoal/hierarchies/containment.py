@@ -37,7 +37,7 @@ from shoal.notation.labels import read_set
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")
 
-OUTSIDE, WITHIN, UNDECIDED, UNREAD = 0, 1, 2, 3
+OUTSIDE, INSIDE, UNDECIDED, UNREAD = 0, 1, 2, 3
 Placing = NDArray[np.int8]  # one of these per text
 
 
@@ -55,12 +55,14 @@ def placing(
     >>> placing("age", ["34", "30-34", "50-59", "30-49", "*"], "30-39", None).tolist()
     [1, 1, 0, 2, 2]
     """
-    asked = list(dict.fromkeys([value, *texts]))  # each once: the reader numbers them by text
-    covers, silent, _, _ = _covers(column, asked, spec, mark, folder)
+    distinct = list(dict.fromkeys([value, *texts]))  # each once: the reader numbers them by text
+    covers, silent, _, _ = _covers(column, distinct, spec, mark, folder)
     if not covers[0] or 0 in silent:
         return np.full(len(texts), UNREAD, np.int8)
-    place = {text: UNDECIDED if i in silent else _place(covers[i], covers[0]) for i, text in enumerate(asked)}
-    return np.array([place[text] for text in texts], np.int8)
+    placing_of = {
+        text: UNDECIDED if i in silent else _compared(covers[i], covers[0]) for i, text in enumerate(distinct)
+    }
+    return np.array([placing_of[text] for text in texts], np.int8)
 
 
 def vagueness(
@@ -78,15 +80,15 @@ def vagueness(
     >>> vagueness("zip", ["13053", "1306*"], None)[1].tolist()
     [False, True]
     """
-    asked = list(dict.fromkeys(texts))
-    covers, silent, points, listed = _covers(column, asked, spec, mark, folder)
-    place = {text: i for i, text in enumerate(asked)}
-    says_nothing = np.array([place[text] in silent for text in texts], np.bool_)
-    one = [
-        len(of) == 1 and (listed or _equal(text, points[next(iter(of))]))
-        for text, of in zip(asked, covers, strict=True)
+    distinct = list(dict.fromkeys(texts))
+    covers, silent, points, listed = _covers(column, distinct, spec, mark, folder)
+    number_of = {text: i for i, text in enumerate(distinct)}
+    says_nothing = np.array([number_of[text] in silent for text in texts], np.bool_)
+    is_single = [
+        len(points_covered) == 1 and (listed or _equal(text, points[next(iter(points_covered))]))
+        for text, points_covered in zip(distinct, covers, strict=True)
     ]
-    several = np.array([not one[place[text]] for text in texts], np.bool_)
+    several = np.array([not is_single[number_of[text]] for text in texts], np.bool_)
     return says_nothing, several & ~says_nothing
 
 
@@ -94,32 +96,32 @@ def _equal(text: str, point: str) -> bool:
     """Return whether a text is a value and not a range or mask of which only one point is known."""
     if text == point:
         return True
-    own, other = read_number(text, "."), read_number(point, ".")
-    return own is not None and own == other
+    number, point_number = read_number(text, "."), read_number(point, ".")
+    return number is not None and number == point_number
 
 
 def _covers(
-    column: str, asked: Sequence[str], spec: Spec | None, mark: DecimalMark | None, folder: Path
+    column: str, texts: Sequence[str], spec: Spec | None, mark: DecimalMark | None, folder: Path
 ) -> tuple[list[set[int]], set[int], list[str], bool]:
     """Return the points that each text covers, the texts that say nothing, the points, and whether these are all."""
     declared = build(column, spec, [], nulls=False, uncovered="error", folder=folder)
     if declared.leaves:
         hierarchies, points = [declared], [leaf for leaf in declared.leaves if leaf is not None]
     else:
-        points = sorted(_points(asked, _is_dated(spec)))
+        points = sorted(_points(texts, _is_dated(spec)))
         hierarchies = _hierarchies(column, spec, points, folder)
-    reader = Reader(asked, points, hierarchies, mark=mark)
-    covers: list[set[int]] = [set() for _ in asked]
-    for point, found in enumerate(reader.of(points)):
-        for i in found:
+    reader = Reader(texts, points, hierarchies, mark=mark)
+    covers: list[set[int]] = [set() for _ in texts]
+    for point, covering in enumerate(reader.covering(points)):
+        for i in covering:
             covers[i].add(point)
     return covers, set(reader.everything), points, bool(declared.leaves)
 
 
-def _place(covers: set[int], inside: set[int]) -> int:
+def _compared(covers: set[int], inside: set[int]) -> int:
     if not covers:
         return UNREAD
-    return OUTSIDE if covers.isdisjoint(inside) else WITHIN if covers <= inside else UNDECIDED
+    return OUTSIDE if covers.isdisjoint(inside) else INSIDE if covers <= inside else UNDECIDED
 
 
 def _is_dated(spec: Spec | None) -> bool:
@@ -147,8 +149,8 @@ def _points(texts: Iterable[str], dated: bool) -> set[str]:
             waiting.extend(members)
         elif dated and read_date(text) is None and (period := read_period(text)) is not None:
             days.update((period[0] // DAY, (period[1] - 1) // DAY))
-        elif not dated and (found := read_range(text)) is not None:
-            ranges.append(found)
+        elif not dated and (parsed := read_range(text)) is not None:
+            ranges.append(parsed)
         elif "*" in text and (masked := read_mask(text)) is not None:
             # Any one filler could be a value's own character: 130** and 1300* both cover 13000, and only one 13011.
             points.update(masked.replace("*", digit) for digit in "0123456789")
@@ -156,7 +158,7 @@ def _points(texts: Iterable[str], dated: bool) -> set[str]:
             points.add(text)
     # 34.0 is another text for 34, which the reader finds only if 34.0 is no value of its own.
     points -= {text for text in points if (whole := _WHOLE.fullmatch(text)) and whole[1] in points}
-    points.update(format(x, "f") for x in _between({end for of in ranges for end in (of.first, of.last)}))
+    points.update(format(x, "f") for x in _between({end for span in ranges for end in (span.first, span.last)}))
     points.update(date.fromordinal(day).isoformat() for day in days if 1 <= day <= date.max.toordinal())
     return points
 

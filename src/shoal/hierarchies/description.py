@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 
-def require_ascending(units: Sequence[str], known: Iterable[str]) -> None:
-    """Raise ValueError unless there are units, all of them known, in the order in which ``known`` lists them."""
-    if not units or list(units) != [unit for unit in known if unit in units]:
-        raise ValueError(f"must be one or more of {in_a_row(known)}, in this order")
+def require_ascending(units: Sequence[str], ordered_units: Iterable[str]) -> None:
+    """Raise ValueError unless there are units, all among ``ordered_units`` and in their order."""
+    if not units or list(units) != [unit for unit in ordered_units if unit in units]:
+        raise ValueError(f"must be one or more of {in_a_row(ordered_units)}, in this order")
 
 
 def in_a_row(names: Iterable[str]) -> str:
@@ -27,7 +27,7 @@ class Description(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys_only(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and (unknown := [key for key in given if key not in cls.model_fields]):
+    def _known_keys_only(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and (unknown := [key for key in value if key not in cls.model_fields]):
             raise ValueError(f"unknown key: {in_a_row(unknown)}; allowed are {in_a_row(cls.model_fields)}")
-        return given
+        return value

@@ -24,11 +24,11 @@ from shoal.hierarchies.pieces import first_seen, looked_up, pieces_of
 
 Label = str | None
 Scalar = TypeVar("Scalar", bound=np.generic)
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 LeafOrder = Literal["given", "numeric", "time", "rank", "text"]
 
 # Searches prepare every pair of levels before they check the time.
-MOST_LEVELS = 256
+MAX_LEVELS = 256
 
 TOP = "*"
 """The top of every hierarchy that is built from the data."""
@@ -91,9 +91,9 @@ class Hierarchy:
 
         ``shares[level][code]`` replaces the shares by leaves; codes number labels by first appearance.
         """
-        if len(levels) > MOST_LEVELS:
+        if len(levels) > MAX_LEVELS:
             raise HierarchyError(
-                f"column {column!r}: its hierarchy has {len(levels)} levels; at most {MOST_LEVELS} are allowed",
+                f"column {column!r}: its hierarchy has {len(levels)} levels; at most {MAX_LEVELS} are allowed",
                 "remove levels that differ little from their neighbours",
             )
         if repeated := len(leaves) - len(first_seen(leaves)):
@@ -109,8 +109,8 @@ class Hierarchy:
         by_leaves = cls(column, tuple(leaves), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order)
         if shares is None:
             return by_leaves
-        given = tuple(_frozen(np.array(of_level, np.float64)) for of_level in shares)
-        return replace(by_leaves, shares=given, share_of="range")
+        range_shares = tuple(_frozen(np.array(of_level, np.float64)) for of_level in shares)
+        return replace(by_leaves, shares=range_shares, share_of="range")
 
     @classmethod
     def empty(cls, column: str, n_levels: int, leaf_order: LeafOrder) -> Hierarchy:
@@ -197,10 +197,10 @@ class Hierarchy:
 
     def missing(self, values: Sequence[Label]) -> int:
         """Count the distinct values without a leaf of their own."""
-        found: set[Label] = set()
+        missing_values: set[Label] = set()
         for piece in pieces_of(values):
-            found.update(set(piece).difference(self._leaf_of))
-        return len(found)
+            missing_values.update(set(piece).difference(self._leaf_of))
+        return len(missing_values)
 
     def encode(self, values: Sequence[Label]) -> NDArray[np.int32]:
         """Return the leaf of each value."""
@@ -249,8 +249,11 @@ class Hierarchy:
         return replace(grown, shares=shares, uncovered=leaf)
 
     def _with_leaf(self, text: Label, path: Sequence[Label]) -> Hierarchy:
-        labels = [of if label in of else (*of, label) for of, label in zip(self.labels, path, strict=True)]
-        codes = [of.index(label) for of, label in zip(labels, path, strict=True)]
+        labels = [
+            labels_of_level if label in labels_of_level else (*labels_of_level, label)
+            for labels_of_level, label in zip(self.labels, path, strict=True)
+        ]
+        codes = [labels_of_level.index(label) for labels_of_level, label in zip(labels, path, strict=True)]
         table = np.column_stack([self.table, np.array(codes, np.int32)])
         _require_single_parents(self.column, table)
         return replace(self, leaves=(*self.leaves, text), table=_frozen(table), labels=tuple(labels))
@@ -261,21 +264,21 @@ class Hierarchy:
         return replace(self, table=_frozen(table), labels=labels, shares=(*self.shares, self.shares[-1]))
 
 
-def once_per_hierarchy(make: Callable[[Hierarchy], Made]) -> Callable[[Hierarchy], Made]:
+def once_per_hierarchy(make: Callable[[Hierarchy], Result]) -> Callable[[Hierarchy], Result]:
     """Return a function that computes its result once per hierarchy, and forgets it with the hierarchy.
 
     For what follows from a hierarchy alone and takes long if it has thousands of leaves. The result must not refer to
     the hierarchy, which would then never be freed, and nobody may change it.
     """
-    known: WeakKeyDictionary[Hierarchy, Made] = WeakKeyDictionary()
+    results: WeakKeyDictionary[Hierarchy, Result] = WeakKeyDictionary()
 
     @wraps(make)
-    def found(hierarchy: Hierarchy) -> Made:
-        if hierarchy not in known:
-            known[hierarchy] = make(hierarchy)
-        return known[hierarchy]
+    def cached_result(hierarchy: Hierarchy) -> Result:
+        if hierarchy not in results:
+            results[hierarchy] = make(hierarchy)
+        return results[hierarchy]
 
-    return found
+    return cached_result
 
 
 def uncovered_values(column: str, missing: int, distinct: int) -> UncoveredValueError:
@@ -310,16 +313,19 @@ def _require_one_top(column: str, labels: Sequence[Label]) -> None:
 def _sizes(
     table: NDArray[np.int32], labels: Sequence[Sequence[Label]], uncovered: int | None = None
 ) -> list[NDArray[np.int64]]:
-    own = table if uncovered is None else np.delete(table, uncovered, axis=1)
-    return [np.bincount(row, minlength=len(of)).astype(np.int64) for row, of in zip(own, labels, strict=True)]
+    listed = table if uncovered is None else np.delete(table, uncovered, axis=1)
+    return [
+        np.bincount(row, minlength=len(labels_of_level)).astype(np.int64)
+        for row, labels_of_level in zip(listed, labels, strict=True)
+    ]
 
 
 def _by_leaves(
     table: NDArray[np.int32], labels: Sequence[Sequence[Label]], uncovered: int | None = None
 ) -> tuple[NDArray[np.float64], ...]:
     """Return Iyengar's (M-1)/(D-1), which is 0 if the domain has one value and nothing can be lost."""
-    others = max(1, table.shape[1] - (uncovered is not None) - 1)
-    return tuple(_frozen(np.maximum(size - 1, 0) / others) for size in _sizes(table, labels, uncovered))
+    largest = max(1, table.shape[1] - (uncovered is not None) - 1)
+    return tuple(_frozen(np.maximum(size - 1, 0) / largest) for size in _sizes(table, labels, uncovered))
 
 
 def _extended(
@@ -327,7 +333,7 @@ def _extended(
 ) -> tuple[NDArray[np.float64], ...]:
     """Add shares of 0 for new labels."""
     pairs = zip(shares, labels, strict=True)
-    return tuple(_frozen(np.pad(share, (0, len(of) - len(share)))) for share, of in pairs)
+    return tuple(_frozen(np.pad(share, (0, len(labels_of_level) - len(share)))) for share, labels_of_level in pairs)
 
 
 def _raised(shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], ...]:

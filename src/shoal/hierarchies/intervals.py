@@ -24,7 +24,7 @@ from pydantic import (
 
 from shoal.hierarchies.description import Description
 from shoal.hierarchies.hierarchy import TOP, Hierarchy, once_per_hierarchy
-from shoal.notation.numbers import EXACT, parse_number
+from shoal.notation.numbers import EXACT, decimal_places, parse_number, written_decimal
 
 # Lower bound included, upper bound excluded; None if unbounded, on one side only.
 Interval = tuple[int, int] | tuple[int, None] | tuple[None, int]
@@ -37,10 +37,10 @@ def leaf_numbers(hierarchy: Hierarchy) -> tuple[Decimal | None, ...]:
     return tuple(None if text is None else parse_number(text) for text in hierarchy.leaves)
 
 
-def _number(given: object) -> Decimal:
+def _number(entry: object) -> Decimal:
     """Return a number of the policy; a float counts as it is written, 0.1 and not 0.1000000000000000055."""
-    if isinstance(given, int | float | Decimal) and not isinstance(given, bool):
-        value = parse_number(str(given))
+    if isinstance(entry, int | float | Decimal) and not isinstance(entry, bool):
+        value = parse_number(str(entry))
         if value is not None:
             return value
     raise ValueError("must be a number")
@@ -86,9 +86,9 @@ class Intervals(Description):
 
     @field_validator("boundaries", mode="before")
     @classmethod
-    def _one_list_will_do(cls, given: Any) -> Any:
-        flat = isinstance(given, list | tuple) and given and not any(isinstance(part, list | tuple) for part in given)
-        return (tuple(given),) if flat else given
+    def _one_list_will_do(cls, value: Any) -> Any:
+        flat = isinstance(value, list | tuple) and value and not any(isinstance(part, list | tuple) for part in value)
+        return (tuple(value),) if flat else value
 
     @field_validator("intervals")
     @classmethod
@@ -129,7 +129,7 @@ class Intervals(Description):
         return self
 
     @model_serializer(mode="wrap")
-    def _one_of_both(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_empty_keys(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # The key identifies a description, so the other key must be absent, even if empty.
         empty = {"intervals", "boundaries", "log_from"}
         return {name: value for name, value in dumped(self).items() if value or name not in empty}
@@ -137,8 +137,8 @@ class Intervals(Description):
     @property
     def numbers(self) -> tuple[Decimal, ...]:
         """All numbers in the description."""
-        more = (bound for bound in (self.bottom, self.top, self.log_from) if bound is not None)
-        return (*self.intervals, self.origin, *(edge for edges in self.boundaries for edge in edges), *more)
+        bounds = (bound for bound in (self.bottom, self.top, self.log_from) if bound is not None)
+        return (*self.intervals, self.origin, *(edge for edges in self.boundaries for edge in edges), *bounds)
 
     @property
     def n_cuts(self) -> int:
@@ -172,7 +172,7 @@ class _Bins:
     """Exact arithmetic of intervals in whole multiples of 10^-places."""
 
     def __init__(self, spec: Intervals, exact: Mapping[str, Decimal]) -> None:
-        self.places = max(_places(value) for value in (*exact.values(), *spec.numbers))
+        self.places = max(decimal_places(value) for value in (*exact.values(), *spec.numbers))
         points = {text: self.scaled(value) for text, value in exact.items()}
         self.leaves = sorted(sorted(points), key=points.__getitem__)
         self.points = [points[text] for text in self.leaves]
@@ -262,15 +262,13 @@ class _Bins:
     def share(self, interval: Interval) -> float:
         """Return the share of the data's range that lies in the interval."""
         lower, upper = interval
-        least, most = self.points[0], self.points[-1]
-        begin = least if lower is None else max(lower, least)
-        end = most if upper is None else min(upper - self.step, most)
-        return (end - begin) / (most - least) if most > least else 0.0
+        lowest, highest = self.points[0], self.points[-1]
+        begin = lowest if lower is None else max(lower, lowest)
+        end = highest if upper is None else min(upper - self.step, highest)
+        return (end - begin) / (highest - lowest) if highest > lowest else 0.0
 
     def text(self, scaled: int) -> str:
-        whole, part = divmod(abs(scaled), 10**self.places)
-        decimals = f".{part:0{self.places}d}".rstrip("0") if part else ""
-        return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
+        return written_decimal(scaled, self.places)
 
 
 def _even(width: int, origin: int) -> Cut:
@@ -293,8 +291,3 @@ def _between(edges: Sequence[int]) -> Cut:
         return (edges[at - 1], edges[at]) if at < len(edges) else (edges[-1], None)
 
     return cut
-
-
-def _places(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0

@@ -25,10 +25,10 @@ def pieces_of(values: Sequence[Key]) -> Iterator[Sequence[Key]]:
 
 def first_seen(values: Sequence[Key]) -> dict[Key, None]:
     """Return the distinct values in the order in which they first appear."""
-    found: dict[Key, None] = {}
+    distinct: dict[Key, None] = {}
     for piece in pieces_of(values):
-        found.update(dict.fromkeys(piece))
-    return found
+        distinct.update(dict.fromkeys(piece))
+    return distinct
 
 
 def in_text_order(values: Sequence[str]) -> list[str]:
@@ -41,11 +41,11 @@ def in_text_order(values: Sequence[str]) -> list[str]:
 
 def looked_up(values: Sequence[Key], number_of: Mapping[Key, int], other: int = -1) -> NDArray[np.int32]:
     """Return the number of each value, or ``other`` for those that have none."""
-    found = np.empty(len(values), np.int32)
+    codes = np.empty(len(values), np.int32)
     for first, piece in zip(range(0, len(values), PIECE), pieces_of(values), strict=True):
         numbers: Iterable[int] = map(number_of.get, piece, repeat(other))
-        found[first : first + len(piece)] = np.fromiter(numbers, np.int32, len(piece))
-    return found
+        codes[first : first + len(piece)] = np.fromiter(numbers, np.int32, len(piece))
+    return codes
 
 
 def copies_in_pieces(counts: NDArray[np.int64], size: int) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -45,7 +45,7 @@ NOTHING = frozenset({
     "unknown", "suppressed", "[suppressed]", "(suppressed)", "redacted", "[redacted]", "(redacted)", "hidden", "masked",
 })  # fmt: skip
 
-Found = list[set[int]]
+CoveringTexts = list[set[int]]
 Key = TypeVar("Key")
 
 
@@ -81,11 +81,10 @@ class Reader:
         freely: bool = True,
         mark: DecimalMark | None = None,
     ) -> None:
-        self.released = released
-        self.hierarchies = hierarchies
+        self.released, self.hierarchies = released, hierarchies
         self._base = frozenset(base)
         self._labels = [_labels(hierarchy, ignored) if ignored else _all_labels(hierarchy) for hierarchy in hierarchies]
-        self._own = self._base.union(*self._labels)
+        self._known_texts = self._base.union(*self._labels)
         values = list(self._base)
         self._marks: tuple[DecimalMark, DecimalMark] = (
             "." if mark else decimal_mark(values),
@@ -93,43 +92,45 @@ class Reader:
         )
         self._order = day_order(values)
         self._dates: dict[str, Moments | None] = {}
-        self.numeric = _most((read_number(text, self._marks[0]) is not None for text in values), len(values))
-        self.dated = not self.numeric and _most((self._date(text) is not None for text in values), len(values))
-        # Members of a set may themselves be labels or ranges: they are read as separate texts.
+        self.numeric = _majority((read_number(text, self._marks[0]) is not None for text in values), len(values))
+        self.dated = not self.numeric and _majority((self._date(text) is not None for text in values), len(values))
+        # Members of a set may themselves be labels or ranges: they are read as separate texts, after the released ones.
         self._texts: list[str] = list(released)
         self._owners: list[list[int]] = [[i] for i in range(len(released))]
         self._members_of_sets = False
         self._number = {text: i for i, text in enumerate(released)}
-        tops = {hierarchy.top for hierarchy in hierarchies}
-        labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
-        loose = (
-            {normalized_text(text) for text in self._own} if any(text not in self._own for text in released) else set()
-        )
-        self.everything = [
-            i
-            for i, text in enumerate(released)
-            if text in tops or (is_star(text) and text not in labels) or (freely and self._says_nothing(text, loose))
-        ]
+        unknown = any(text not in self._known_texts for text in released)
+        known_loosely = {normalized_text(text) for text in self._known_texts} if unknown else set()
+        self.everything = self._texts_that_say_nothing(known_loosely, freely)
         silent = set(self.everything)
         for i, text in enumerate(released):
-            for member in () if i in silent else self._members(text, loose):
+            for member in () if i in silent else self._members(text, known_loosely):
                 self._add_member(member, i)
-        self._strange = [
-            i for i, text in enumerate(self._texts) if text not in self._own and (i >= len(released) or i not in silent)
-        ]
-        self._label_texts = [{i for i, text in enumerate(self._texts) if text in own} for own in self._labels]
+        self._strange = [i for i, text in enumerate(self._texts) if text not in self._known_texts and i not in silent]
+        self._label_texts = [{i for i, text in enumerate(self._texts) if text in labels} for labels in self._labels]
         self._loose = _by_key((normalized_text(self._texts[i]), i) for i in self._strange)
         self._read_numbers()
         self._read_masks(freely)
-        # A text that covers a value of the original is understood; so is a number or a date that does not occur.
         self._of_base = dict(zip(values, self._covering(values), strict=True))
         self._read = silent.union(*self._of_base.values())
-        for i, text in enumerate(released):
-            if i not in self._read and (
-                (self.numeric and (i in self._is_number or i in self._is_range))
-                or (self.dated and read_period(text, self._order) is not None)
-            ):
-                self._read.add(i)
+        self._read |= {i for i in range(len(released)) if i not in self._read and self._is_in_notation(i)}
+
+    def _texts_that_say_nothing(self, known_loosely: set[str], freely: bool) -> list[int]:
+        tops = {hierarchy.top for hierarchy in self.hierarchies}
+        labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
+        return [
+            i
+            for i, text in enumerate(self.released)
+            if text in tops
+            or (is_star(text) and text not in labels)
+            or (freely and self._says_nothing(text, known_loosely))
+        ]
+
+    def _is_in_notation(self, i: int) -> bool:
+        """Return whether a text is a number, range or date in a column of these, even if no value lies in it."""
+        if self.numeric:
+            return i in self._is_number or i in self._is_range
+        return self.dated and read_period(self.released[i], self._order) is not None
 
     @property
     def understood(self) -> NDArray[np.bool_]:
@@ -146,57 +147,59 @@ class Reader:
         """Return a released text as a number."""
         return released_number(text, self._marks[1])
 
-    def of(self, values: Sequence[str]) -> Found:
+    def covering(self, values: Sequence[str]) -> CoveringTexts:
         """For each value, return the numbers of the released texts that cover it, except those that say nothing."""
         # What covers a value depends on which others there are: 39.0 is 039 only if there is no 39.
         if set(values) == self._base:
             return [self._of_base[value] for value in values]
         return self._covering(values)
 
-    def _covering(self, values: Sequence[str]) -> Found:
-        found: Found = [set() for _ in values]
-        keepers = self._by_hierarchy(values, found)
+    def _covering(self, values: Sequence[str]) -> CoveringTexts:
+        covering: CoveringTexts = [set() for _ in values]
+        keepers = self._by_hierarchy(values, covering)
         for n, value in enumerate(values if self._loose or self._masked else ()):
-            hits = {own} if (own := self._number.get(value)) is not None else set()
+            hits = {number} if (number := self._number.get(value)) is not None else set()
             if self._loose:
                 hits.update(self._loose.get(normalized_text(value), ()))
             if self._masked:
                 hits.update(self._masks(value))
             if (keeper := keepers[n]) is not None:  # which has put its labels where they belong
                 hits -= {i for i in hits & self._label_texts[keeper] if self._texts[i] != value}
-            found[n] |= hits
+            covering[n] |= hits
         if not self._loose and not self._masked:  # nothing but the text itself
-            for hits, number in zip(found, map(self._number.get, values), strict=True):
+            for hits, number in zip(covering, map(self._number.get, values), strict=True):
                 if number is not None:
                     hits.add(number)
-        for i, within in self._in_ranges(values, None in keepers):
+        for i, contained in self._in_ranges(values, None in keepers):
             settling = {keeper for keeper, texts in enumerate(self._label_texts) if i in texts}
-            for n in within:
+            for n in contained:
                 if not settling or keepers[n] not in settling:
-                    found[n].add(i)
+                    covering[n].add(i)
         silent = set(self.everything)
         if self._members_of_sets:  # which stand for their sets
-            found = [{owner for i in hits for owner in self._owners[i]} for hits in found]
-        return [hits - silent for hits in found] if silent else found
+            covering = [{owner for i in hits for owner in self._owners[i]} for hits in covering]
+        return [hits - silent for hits in covering] if silent else covering
 
-    def _by_hierarchy(self, values: Sequence[str], found: Found) -> list[int | None]:
+    def _by_hierarchy(self, values: Sequence[str], covering: CoveringTexts) -> list[int | None]:
         """Add the labels above each value, and record which hierarchy knows it."""
         keepers: list[int | None] = [None] * len(values)
         for h, hierarchy in enumerate(self.hierarchies):
-            mine = [n for n, known in enumerate(hierarchy.knows(values)) if known and keepers[n] is None]
+            mine = [n for n, is_known in enumerate(hierarchy.knows(values)) if is_known and keepers[n] is None]
             leaves = hierarchy.encode([values[n] for n in mine])
             for level in range(hierarchy.n_levels):
                 labels = hierarchy.labels[level]
-                texts_of = {code: texts for code in self._known(labels) if (texts := self._named(labels[code]))}
+                texts_of = {
+                    code: texts for code in self._candidate_codes(labels) if (texts := self._named(labels[code]))
+                }
                 if texts_of:
                     for n, code in zip(mine, hierarchy.table[level][leaves].tolist(), strict=True):
                         if code in texts_of:
-                            found[n].update(texts_of[code])
+                            covering[n].update(texts_of[code])
             for n in mine:
                 keepers[n] = h
         return keepers
 
-    def _known(self, labels: Sequence[Label]) -> Iterable[int]:
+    def _candidate_codes(self, labels: Sequence[Label]) -> Iterable[int]:
         """Return the codes of the labels that may be released texts."""
         if self._loose:
             return range(len(labels))
@@ -214,25 +217,25 @@ class Reader:
     # ── How each text is read ───────────────────────────────────────────────────────────────────────────────
 
     def _says_nothing(self, text: str, loose: set[str]) -> bool:
-        if text in self._own or (word := normalized_text(text)) in loose:
+        if text in self._known_texts or (word := normalized_text(text)) in loose:
             return False
         return word in NOTHING or (len(word) > 1 and is_star(read_mask(text) or ""))
 
     def _members(self, text: str, loose: set[str]) -> tuple[str, ...]:
         if (members := read_set(text.strip())) is not None:
             return members
-        if text not in self._own and not (self.dated and "/" in text):  # a range of dates, not a list of two
+        if text not in self._known_texts and not (self.dated and "/" in text):  # a range of dates, not a list of two
             for members in lists(text):
-                if all(member in self._own or normalized_text(member) in loose for member in members):
+                if all(member in self._known_texts or normalized_text(member) in loose for member in members):
                     return members
         return ()
 
     def _add_member(self, member: str, owner: int) -> None:
-        place = self._number.setdefault(member, len(self._texts))
-        if place == len(self._texts):
+        number = self._number.setdefault(member, len(self._texts))
+        if number == len(self._texts):
             self._texts.append(member)
             self._owners.append([])
-        self._owners[place].append(owner)
+        self._owners[number].append(owner)
         self._members_of_sets = True
 
     def _read_numbers(self) -> None:
@@ -243,8 +246,8 @@ class Reader:
         for i, text in enumerate(self._texts):
             if i in strange and (x := released_number(text, mark)) is not None:
                 self._is_number[i] = x
-            elif (found := read_range(text, mark)) is not None:
-                self._ranges.append((i, found))
+            elif (span := read_range(text, mark)) is not None:
+                self._ranges.append((i, span))
             if self.dated and i in strange and (period := read_period(text, self._order)) is not None:
                 self._periods.append((i, period))
         self._is_range = {i for i, _ in self._ranges}
@@ -285,21 +288,21 @@ class Reader:
 
     def _dated(self, text: str) -> Moments | None:
         """Parse a day; for a text in a custom format, use the first label of the hierarchy."""
-        if (found := read_date(text, self._order)) is not None:
-            return found
+        if (moments := read_date(text, self._order)) is not None:
+            return moments
         for hierarchy in self.hierarchies:
             if hierarchy.leaf_order == "time" and hierarchy.knows([text])[0]:
                 for level, code in enumerate(hierarchy.table[:, hierarchy.encode([text])[0]]):
                     label = hierarchy.labels[level][code]
-                    if label is not None and (found := read_period(label)) is not None:
-                        return found
+                    if label is not None and (moments := read_period(label)) is not None:
+                        return moments
         return None
 
     def _between_labels(self, values: Sequence[str]) -> Iterator[tuple[int, Iterable[int]]]:
         """Read ranges of dates whose ends are labels of one level, in any notation."""
         hierarchies = [h for h in self.hierarchies if h.leaf_order == "time"]
-        asked = [i for i in self._strange if "/" in self._texts[i]] if hierarchies else []
-        if not asked:
+        candidates = [i for i in self._strange if "/" in self._texts[i]] if hierarchies else []
+        if not candidates:
             return
         places = defaultdict(list)
         for n, value in enumerate(values):
@@ -307,9 +310,9 @@ class Reader:
         for hierarchy in hierarchies:
             ends = _ends(hierarchy)
             of_leaf = [places.get(leaf or "", ()) for leaf in hierarchy.leaves]
-            for i in asked:
+            for i in candidates:
                 text = self._texts[i]
-                for at in (place for place, letter in enumerate(text) if letter == "/"):
+                for at in (position for position, letter in enumerate(text) if letter == "/"):
                     for of_level in ends:
                         first, last = of_level.get(text[:at]), of_level.get(text[at + 1 :])
                         if first and last:
@@ -328,9 +331,9 @@ class Reader:
         self._inner: dict[int, set[frozenset[int]]] = defaultdict(set)  # by length, what is hidden
         self._openings: dict[tuple[str, str], list[int]] = {}
         for masked in self._masked:
-            for side, kept in (("right", masked.rstrip("*")), ("left", masked.lstrip("*"))):
-                if kept != masked and "*" not in kept:
-                    self._ends.add((side, len(kept), len(masked)))
+            for side, visible in (("right", masked.rstrip("*")), ("left", masked.lstrip("*"))):
+                if visible != masked and "*" not in visible:
+                    self._ends.add((side, len(visible), len(masked)))
             if "*" in masked.rstrip("*") and "*" in masked.lstrip("*"):
                 self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
         if not freely:
@@ -338,34 +341,34 @@ class Reader:
         # 351* for 35138: if the number of stars matches nobody, they cover any number of characters.
         fitting = {i for value in self._base for i in self._masks(value)} if self._masked else set()
         for masked, texts in self._masked.items():
-            if not fitting.intersection(texts) and "*" not in (kept := masked.strip("*")) and kept:
+            if not fitting.intersection(texts) and "*" not in (visible := masked.strip("*")) and visible:
                 side = "left" if masked.startswith("*") else "right"
                 if masked.startswith("*") != masked.endswith("*"):
-                    self._openings.setdefault((side, kept), []).extend(texts)
-        self._lengths = {(side, len(kept)) for side, kept in self._openings}
+                    self._openings.setdefault((side, visible), []).extend(texts)
+        self._lengths = {(side, len(visible)) for side, visible in self._openings}
 
     def _masks(self, value: str) -> Iterator[int]:
         text = value.strip()
-        for side, kept, whole in self._ends:
-            if kept <= len(text) <= whole:
-                stars = "*" * (whole - kept)
+        for side, n_visible, whole in self._ends:
+            if n_visible <= len(text) <= whole:
+                stars = "*" * (whole - n_visible)
                 yield from self._masked.get(
-                    text[:kept] + stars if side == "right" else stars + text[len(text) - kept :], ()
+                    text[:n_visible] + stars if side == "right" else stars + text[len(text) - n_visible :], ()
                 )
         for hidden in self._inner.get(len(text), ()):
             masked = "".join("*" if i in hidden else letter for i, letter in enumerate(text))
             yield from self._masked.get(masked, ())
         for side, n in self._lengths:
-            kept_text = text[:n] if side == "right" else text[len(text) - n :]
-            yield from self._openings.get((side, kept_text), ())
+            visible = text[:n] if side == "right" else text[len(text) - n :]
+            yield from self._openings.get((side, visible), ())
 
 
 def _labels(hierarchy: Hierarchy, ignored: Collection[str]) -> set[str]:
     """Return all labels of the leaves, except ignored ones."""
-    own = [leaf for leaf, text in enumerate(hierarchy.leaves) if text is None or text not in ignored]
-    out = {text for text in (hierarchy.leaves[leaf] for leaf in own) if text is not None}
+    listed = [leaf for leaf, text in enumerate(hierarchy.leaves) if text is None or text not in ignored]
+    out = {text for text in (hierarchy.leaves[leaf] for leaf in listed) if text is not None}
     for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
-        out.update(label for code in np.unique(codes[own]).tolist() if (label := labels[code]) is not None)
+        out.update(label for code in np.unique(codes[listed]).tolist() if (label := labels[code]) is not None)
     return out
 
 
@@ -381,10 +384,10 @@ def _by_key(pairs: Iterator[tuple[Key, int]]) -> dict[Key, list[int]]:
     return dict(out)
 
 
-def _most(found: Iterator[bool], n: int) -> bool:
+def _majority(answers: Iterator[bool], n: int) -> bool:
     """Return whether most of ``n`` answers are yes, and ask no further than that takes."""
     yes = no = 0
-    for answer in found:
+    for answer in answers:
         yes, no = yes + answer, no + (not answer)
         if 2 * yes > n or 2 * no >= n:
             break
@@ -413,7 +416,7 @@ class LeavesBehind:
         self.everything = set(reader.everything)
 
     @classmethod
-    def of(
+    def read(
         cls,
         hierarchy: Hierarchy,
         texts: Sequence[str],
@@ -423,15 +426,15 @@ class LeavesBehind:
         mark: DecimalMark | None = None,
     ) -> LeavesBehind:
         """Read the texts with the hierarchy that was built on the original."""
-        own = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
-        own = [(leaf, text) for leaf, text in own if leaf != hierarchy.uncovered]
-        reader = Reader(texts, {text for _, text in own}, [hierarchy], freely=freely, mark=mark)
+        listed = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
+        listed = [(leaf, text) for leaf, text in listed if leaf != hierarchy.uncovered]
+        reader = Reader(texts, {text for _, text in listed}, [hierarchy], freely=freely, mark=mark)
         behind: list[set[int]] = [set() for _ in texts]
-        for (leaf, _), found in zip(own, reader.of([text for _, text in own]), strict=True):
-            for i in found:
+        for (leaf, _), covering in zip(listed, reader.covering([text for _, text in listed]), strict=True):
+            for i in covering:
                 behind[i].add(leaf)
         if nearest and hierarchy.leaf_order == "numeric":
-            read = sorted((x, leaf) for leaf, text in own if (x := reader.value(text)) is not None)
+            read = sorted((x, leaf) for leaf, text in listed if (x := reader.value(text)) is not None)
             for i, text in enumerate(texts):
                 if not behind[i] and read and (mean := reader.number(text)) is not None:
                     at = bisect_left(read, (mean, 0))

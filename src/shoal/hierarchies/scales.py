@@ -47,35 +47,38 @@ class Ordered(Description):
 
     @field_validator("ordered", mode="before")
     @classmethod
-    def _name_or_list(cls, given: Any) -> Any:
-        if isinstance(given, str) and given not in SCALES:
+    def _name_or_list(cls, value: Any) -> Any:
+        if isinstance(value, str) and value not in SCALES:
             raise ValueError(f"must be one of {in_a_row(SCALES)}, or a list of values")
-        if isinstance(given, list | tuple):
-            if not given or len(set(map(str, given))) < len(given):
+        if isinstance(value, list | tuple):
+            if not value or len(set(map(str, value))) < len(value):
                 raise ValueError("must list one or more values, each of them once")
-            return tuple(map(str, given))
-        return given
+            return tuple(map(str, value))
+        return value
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in order; for a scale, those that occur."""
-        given = self.ordered
-        if isinstance(given, str):
-            found = places(given, sorted(set(values)))
-            leaves = sorted(found, key=lambda text: (found[text].rank, text))
-            groups = [found[text].group for text in leaves]
+        scale = self.ordered
+        if isinstance(scale, str):
+            positions = places(scale, sorted(set(values)))
+            leaves = sorted(positions, key=lambda text: (positions[text].rank, text))
+            groups = [positions[text].group for text in leaves]
         else:
-            leaves, groups = list(given), []
+            leaves, groups = list(scale), []
         if not leaves:
             return Hierarchy.empty(column, 2, "rank")
-        joined = [_named(leaves, groups)] if groups and isinstance(given, str) and given in WORDS else _pairs(leaves)
+        joined = [_named(leaves, groups)] if groups and isinstance(scale, str) and scale in WORDS else _pairs(leaves)
         joined = [level for level in joined if 1 < len(set(level)) < len(leaves)]
         return Hierarchy.from_levels(column, leaves, [leaves, *joined, [TOP] * len(leaves)], leaf_order="rank")
 
 
 def _named(leaves: Sequence[str], groups: Sequence[int]) -> list[str]:
     """Replace every leaf by the set of its group."""
-    members = {group: [leaf for leaf, of in zip(leaves, groups, strict=True) if of == group] for group in set(groups)}
-    names = {group: own[0] if len(own) == 1 else written_set(own) for group, own in members.items()}
+    members = {
+        group: [leaf for leaf, group_of_leaf in zip(leaves, groups, strict=True) if group_of_leaf == group]
+        for group in set(groups)
+    }
+    names = {group: texts[0] if len(texts) == 1 else written_set(texts) for group, texts in members.items()}
     return [names[group] for group in groups]
 
 
@@ -88,16 +91,16 @@ def _pairs(leaves: Sequence[str]) -> list[list[str]]:
 def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
     """Return the position of each value on a scale; values that are not on it are left out."""
     if scale in WORDS:
-        known = _words(scale)
-        return {text: known[word] for text in values if (word := folded(text)) in known}
+        position_of = _words(scale)
+        return {text: position_of[word] for text in values if (word := folded(text)) in position_of}
     return {"marks": _marks, "numbered": _numbered, "ranges": _ranges}[scale](values)
 
 
-def may_hold(scale: str, some: Sequence[str]) -> bool:
+def may_hold(scale: str, values: Sequence[str]) -> bool:
     """Return False if one of these values already shows that a column is not on the scale as a whole."""
     if scale == "ranges":  # how many are groups, and whether they overlap, only the whole column tells
-        return all(_group(text) is not None for text in some)
-    return len(places(scale, some)) == len(some)
+        return all(_group(text) is not None for text in values)
+    return len(places(scale, values)) == len(values)
 
 
 def folded(text: str) -> str:
@@ -243,14 +246,14 @@ WORDS: dict[str, str] = {
 
 @cache
 def _words(scale: str) -> Mapping[str, ScalePosition]:
-    found: dict[str, ScalePosition] = {}
+    positions: dict[str, ScalePosition] = {}
     rank = 0
     for group, lines in enumerate(re.split(r"\n\s*\n", WORDS[scale].strip())):
         for step in lines.split("- ")[1:]:
             for word in step.split(","):
-                found.setdefault(folded(word), ScalePosition(rank, group))
+                positions.setdefault(folded(word), ScalePosition(rank, group))
             rank += 1
-    return found
+    return positions
 
 
 # ── Marks, numbers and ranges ───────────────────────────────────────────────────────────────────────────────
@@ -260,28 +263,16 @@ _MARK = re.compile(r"([A-F])([+-]?)")
 
 def _marks(values: Sequence[str]) -> dict[str, ScalePosition]:
     """Return positions of marks: A+ is above A, which is above A-; all of them come before B+."""
-    found = {text: _MARK.fullmatch(text.strip()) for text in values}
+    matches = {text: _MARK.fullmatch(text.strip()) for text in values}
     return {
         text: ScalePosition(3 * "ABCDEF".index(match[1]) + {"+": 0, "": 1, "-": 2}[match[2]], "ABCDEF".index(match[1]))
-        for text, match in found.items()
+        for text, match in matches.items()
         if match
     }
 
 
-_ROMAN = {
-    "i": 1,
-    "ii": 2,
-    "iii": 3,
-    "iv": 4,
-    "v": 5,
-    "vi": 6,
-    "vii": 7,
-    "viii": 8,
-    "ix": 9,
-    "x": 10,
-    "xi": 11,
-    "xii": 12,
-}
+_NUMERALS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+_ROMAN = {numeral: i for i, numeral in enumerate(_NUMERALS, start=1)}
 _NUMBERED = re.compile(r"(.*?)\b([0-9]{1,3})(st|nd|rd|th|er|e|eme|o|a)?\b(.*)")
 _IN_ROMAN = re.compile(r"(.*?)\b(viii|vii|vi|v|xii|xi|x|ix|iv|iii|ii|i)\b(.*)")
 
@@ -307,8 +298,8 @@ _MONEY = re.compile(r"[$€£¥]|\b(?:USD|EUR|GBP|CHF)\b")
 
 def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
     """Return positions of consecutive groups of numbers; none if they overlap."""
-    read = {text: found for text in values if (found := _group(text)) is not None}
-    if sum(isinstance(found, Range) for found in read.values()) < 2:
+    read = {text: span for text in values if (span := _group(text)) is not None}
+    if sum(isinstance(span, Range) for span in read.values()) < 2:
         return {}
     ends = {text: (g.first, g.last) if isinstance(g, Range) else (g, g) for text, g in read.items()}
     in_order = sorted(ends, key=lambda text: (*ends[text], text))
@@ -321,8 +312,8 @@ def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
 def _group(text: str) -> Range | Decimal | None:
     """Read a group of numbers, or one number; amounts of money may have their sign."""
     plain = _MONEY.sub("", text).strip()
-    found = read_range(plain)
-    return found if found is not None else read_number(plain)
+    span = read_range(plain)
+    return span if span is not None else read_number(plain)
 
 
 SCALES: tuple[str, ...] = (*WORDS, "marks", "numbered", "ranges")

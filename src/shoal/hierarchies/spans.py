@@ -26,9 +26,9 @@ def spans(
     policy names the mark; otherwise the mark is inferred from the texts.
     """
     under = _leaves_under(hierarchy, texts) if hierarchy is not None else {}
-    own = decimal_mark(texts) if mark is None else mark
-    of_leaves = own if mark is None else "."
-    return [_spans(text, own) or _joined(under.get(text, ()), of_leaves) for text in texts]
+    mark_of_texts = decimal_mark(texts) if mark is None else mark
+    mark_of_leaves = mark_of_texts if mark is None else "."
+    return [_spans(text, mark_of_texts) or _joined(under.get(text, ()), mark_of_leaves) for text in texts]
 
 
 def _spans(text: str, mark: DecimalMark) -> tuple[Span, ...] | None:
@@ -36,14 +36,14 @@ def _spans(text: str, mark: DecimalMark) -> tuple[Span, ...] | None:
         return (EVERYTHING,)
     if (x := released_number(text, mark)) is not None:
         return ((float(x), float(x), True, True),)
-    if (found := read_range(text, mark)) is not None:
-        return ((float(found.first), float(found.last), found.first_within, found.last_within),)
+    if (parsed := read_range(text, mark)) is not None:
+        return ((float(parsed.first), float(parsed.last), parsed.first_within, parsed.last_within),)
     return _joined(read_set(text.strip()) or (), mark)
 
 
 def _joined(texts: Collection[str], mark: DecimalMark) -> tuple[Span, ...] | None:
     read = [_spans(text, mark) for text in texts]
-    parts = {span for of in read if of is not None for span in of}
+    parts = {span for spans_of_text in read if spans_of_text is not None for span in spans_of_text}
     return tuple(sorted(parts)) if parts and None not in read else None
 
 

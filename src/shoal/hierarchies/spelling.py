@@ -86,14 +86,14 @@ STYLES: tuple[tuple[str, str | None], ...] = (
 
 def guess(texts: Sequence[str]) -> Spelling:
     """Guess the spelling of a column from its distinct texts."""
-    found = sorted({text.strip(BLANKS) for text in texts} & TOKENS)
+    missing = sorted({text.strip(BLANKS) for text in texts} & TOKENS)
     rest = [text for text in texts if text.strip(BLANKS) not in TOKENS]
     decimal, thousands = _style(rest)
     if (decimal, thousands) == (".", None) and rest:
-        some = sample(rest)
-        if not (all(map(NUMBER.fullmatch, some)) or date_formats(some)):
-            found = [token for token in found if _no_word(token, rest)]
-    return Spelling(tuple(found), decimal, thousands)
+        values = sample(rest)
+        if not (all(map(NUMBER.fullmatch, values)) or date_formats(values)):
+            missing = [token for token in missing if _no_word(token, rest)]
+    return Spelling(tuple(missing), decimal, thousands)
 
 
 def _no_word(token: str, rest: Sequence[str]) -> bool:
@@ -134,9 +134,9 @@ def missing_texts(
 ) -> tuple[tuple[str, ...], set[str]]:
     """Return all texts that mean a missing value in some column, and the columns in which one of them is a value."""
     missing = tuple(sorted({token for spelling in guessed.values() for token in spelling.missing}))
-    apart = {
+    with_value = {
         name
         for name, spelling in guessed.items()
         if {text.strip(BLANKS) for text in texts[name]} & set(missing) - set(spelling.missing)
     }
-    return missing, apart
+    return missing, with_value

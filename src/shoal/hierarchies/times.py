@@ -19,15 +19,15 @@ TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9
 
 def read_time(text: str) -> float | None:
     """Return the seconds since midnight; None if the text is not a time of day."""
-    found = TIME.fullmatch(text.strip())
-    if found is None:
+    match = TIME.fullmatch(text.strip())
+    if match is None:
         return None
-    hour = int(found[1])
-    if found[5]:
+    hour = int(match[1])
+    if match[5]:
         if not 1 <= hour <= 12:
             return None
-        hour = hour % 12 + 12 * (found[5] in "pP")
-    return hour * 3600 + int(found[2]) * 60 + int(found[3] or 0) + float(f"0.{found[4] or 0}")
+        hour = hour % 12 + 12 * (match[5] in "pP")
+    return hour * 3600 + int(match[2]) * 60 + int(match[3] or 0) + float(f"0.{match[4] or 0}")
 
 
 class Times(Description):
@@ -50,11 +50,11 @@ class Times(Description):
         if not seconds:
             return Hierarchy.empty(column, len(self.times) + 2, "time")
         leaves = sorted(sorted(seconds), key=seconds.__getitem__)
-        levels = [leaves, *([_within(seconds[text], UNITS[unit]) for text in leaves] for unit in self.times)]
+        levels = [leaves, *([_period(seconds[text], UNITS[unit]) for text in leaves] for unit in self.times)]
         return Hierarchy.from_levels(column, leaves, [*levels, [TOP] * len(leaves)], leaf_order="time")
 
 
-def _within(seconds: float, width: int) -> str:
+def _period(seconds: float, width: int) -> str:
     first = int(seconds // 60) // width * width
     return f"{_clock(first)}/{_clock(first + width - 1)}"
 

@@ -21,24 +21,24 @@ ORDER = ("holds", "unknown", "fails")
 
 
 def judged_as_written(
-    engine: Engine, policy: Policy, known: Policy, reference: Reference, gaps: Gaps, verdicts: Verdicts
+    engine: Engine, policy: Policy, counted_policy: Policy, reference: Reference, gaps: Gaps, verdicts: Verdicts
 ) -> tuple[Verdicts, FrequencyTable | None, tuple[str, ...]]:
     """Return the worse of each two verdicts, the finer classes and the columns; the same verdicts if none is finer.
 
     ``known`` is the policy with which the table was counted, without what the table cannot show.
     """
-    rows = engine.as_written(known.quasi, known)
+    rows = engine.as_written(counted_policy.quasi, counted_policy)
     if rows is None:
         return verdicts, None, ()
-    own = Reference(reference.whole)
-    table = recounted(rows.countable(known), known, own)
+    stored_reference = Reference(reference.whole)
+    table = recounted(rows.countable(counted_policy), counted_policy, stored_reference)
     n_models = len(policy.models)
     alone = policy.model_copy(update={"forbid": ()})
     blind = replace(gaps, between=None, population=gaps.population or "the people of a population have no spellings")
-    found = judge_release(table, alone, limits=(), gaps=blind).verdicts
+    stored_verdicts = judge_release(table, alone, limits=(), gaps=blind).verdicts
     of_models = [
-        old if isinstance(model, PopulationModel) else _worse(old, new, least=model.least)
-        for model, old, new in zip(policy.models, verdicts.verdicts[:n_models], found, strict=True)
+        old if isinstance(model, PopulationModel) else _worse(old, new, is_minimum=model.lowest_is_worst)
+        for model, old, new in zip(policy.models, verdicts.verdicts[:n_models], stored_verdicts, strict=True)
     ]
     changed = any(new is not old for new, old in zip(of_models, verdicts.verdicts, strict=False))
     return (
@@ -52,10 +52,10 @@ def judged_as_written(
     )
 
 
-def _worse(first: Verdict, second: Verdict, *, least: bool) -> Verdict:
+def _worse(first: Verdict, second: Verdict, *, is_minimum: bool) -> Verdict:
     ranks = ORDER.index(first.outcome), ORDER.index(second.outcome)
     if ranks[0] != ranks[1]:
         return first if ranks[0] > ranks[1] else second
     if second.worst != second.worst or first.worst == second.worst:
         return first
-    return second if (second.worst < first.worst) == least else first
+    return second if (second.worst < first.worst) == is_minimum else first

@@ -30,9 +30,9 @@ class Figures(Mapping[str, float], Shown):
     def __len__(self) -> int:
         return len(self.overall)
 
-    def extended(self, more: Mapping[str, float]) -> Figures:
+    def extended(self, added_figures: Mapping[str, float]) -> Figures:
         """Return these figures with additional ones."""
-        return replace(self, overall={**self.overall, **more})
+        return replace(self, overall={**self.overall, **added_figures})
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -40,7 +40,7 @@ class Figures(Mapping[str, float], Shown):
 
 
 # Figures of which the least over several columns is the worst.
-_LEAST = {"l", "entropy_l"}
+_MINIMA = {"l", "entropy_l"}
 
 
 def figures(
@@ -48,14 +48,14 @@ def figures(
     *,
     l: int = 2,
     distances: Mapping[str, str] | None = None,
-    seen: FrequencyTable | None = None,
+    attacker_view: FrequencyTable | None = None,
 ) -> Figures:
     """Compute all figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` gives the distance of ``t`` per column.
 
     ``seen`` holds what takes the place of each class, if that is not the class itself (nulls that match anything).
     """
-    seen = seen or table
-    persons = seen.persons
+    attacker_view = attacker_view or table
+    persons = attacker_view.persons
     overall: dict[str, float] = {
         "records": table.n_records,
         "classes": table.n_classes,
@@ -74,10 +74,11 @@ def figures(
         )
         overall["population_uniqueness"] = float(table.counts[people <= 1].sum() / table.n_records)
     columns = {
-        name: _column(histogram, l, (distances or {}).get(name, "equal")) for name, histogram in seen.sensitive.items()
+        name: _column(histogram, l, (distances or {}).get(name, "equal"))
+        for name, histogram in attacker_view.sensitive.items()
     }
     for name in next(iter(columns.values()), {}):
-        worst = min if name in _LEAST else max
+        worst = min if name in _MINIMA else max
         overall[name] = worst(figures[name] for figures in columns.values())
     return Figures(overall, columns)
 

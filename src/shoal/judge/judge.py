@@ -52,12 +52,12 @@ class Gaps:
         persons = f"needs the original, whose column {entity!r} identifies people"
         return cls(persons, order=order), policy.model_copy(update={"release": options})
 
-    def known(self, found: Owners, table: FrequencyTable) -> Gaps:
+    def known(self, owners: Owners, table: FrequencyTable) -> Gaps:
         """Return what is still missing once the original has identified people as far as possible."""
-        between = found.between
+        between = owners.between
         if between is not None and not np.array_equal(between.tuples, table.codes):
             between = None  # of other classes
-        return replace(self, persons=found.missing, between=between)
+        return replace(self, persons=owners.missing, between=between)
 
     def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
         """Return what is missing to judge a requirement on these sensitive columns."""
@@ -74,7 +74,7 @@ class Gaps:
         return self.persons or (self.order if isinstance(limit, LinkageRisk) else "")
 
 
-NONE = Gaps()
+NO_GAPS = Gaps()
 
 
 def counts_persons(model: PrivacyModel) -> bool:
@@ -92,7 +92,7 @@ def judge_release(
     limits: Sequence[Verdict] | None = None,
     mined: Minable | None = None,
     identifiers: Sequence[str] = (),
-    gaps: Gaps = NONE,
+    gaps: Gaps = NO_GAPS,
 ) -> Verdicts:
     """Judge every requirement of the policy on a release: on its classes, on attacks, and on what can be mined.
 
@@ -100,9 +100,9 @@ def judge_release(
     verdicts on them. Without either, limits on attacks cannot be determined; nor can forbidden results without
     ``mined``, these rows as a miner reads them.
     """
-    seen = as_seen(table, policy)
+    attacker_view = as_attackers_see(table, policy)
     of_classes = tuple(
-        _verdict(model, seen, table, gaps, gaps.of_model(model, policy.sensitive)) for model in policy.models
+        _verdict(model, attacker_view, table, gaps, gaps.of_model(model, policy.sensitive)) for model in policy.models
     )
     of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
     return Verdicts(
@@ -124,15 +124,15 @@ def judge_coarseness(table: FrequencyTable, policy: Policy) -> list[Verdict]:
         n_records = int(histogram.counts[entries].sum())
         n_classes = len(np.unique(histogram.class_of_entry[entries]))
         outcome: Outcome = "fails" if n_records else "holds"
-        asked = f"{name} released: {released.asked}"
-        verdicts.append(Verdict(asked, outcome, "finer_values", float(n_records), n_classes, n_records))
+        requirement = f"{name} released: {released.asked}"
+        verdicts.append(Verdict(requirement, outcome, "finer_values", float(n_records), n_classes, n_records))
     return verdicts
 
 
 def judge_results(policy: Policy, mined: Minable | None) -> list[Verdict]:
     """Judge whether a forbidden result comes out; the line says which of the policy's entries it is."""
-    found = (result.judge(mined) for result in policy.forbid)
-    return [replace(verdict, asked=f"forbid.{i}: {verdict.asked}") for i, verdict in enumerate(found)]
+    verdicts = (result.judge(mined) for result in policy.forbid)
+    return [replace(verdict, asked=f"forbid.{i}: {verdict.asked}") for i, verdict in enumerate(verdicts)]
 
 
 def require(verdicts: Verdicts) -> None:
@@ -169,7 +169,7 @@ def require(verdicts: Verdicts) -> None:
             )
 
 
-def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
+def as_attackers_see(table: FrequencyTable, policy: Policy) -> FrequencyTable:
     """Return what an intruder cannot distinguish: the classes, or all records that a record is compatible with."""
     return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
 
@@ -180,32 +180,34 @@ def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
     As in a search, classes that fail by themselves are suppressed first. If the release as a whole exceeds a limit, the
     smallest classes are suppressed, as many as necessary.
     """
-    seen = as_seen(table, policy)
+    attacker_view = as_attackers_see(table, policy)
     failing = np.zeros(table.n_classes, np.bool_)
     for model in policy.models:
         if not isinstance(model, ReleaseModel):
-            failing |= ~model.passes(seen)
+            failing |= ~model.passes(attacker_view)
     if not failing.any():
         for model in policy.models:
             if isinstance(model, ReleaseModel):
-                failing, _ = model.enforced(seen, failing)
+                failing, _ = model.enforced(attacker_view, failing)
     return failing
 
 
-def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+def _verdict(
+    model: PrivacyModel, attacker_view: FrequencyTable, table: FrequencyTable, gaps: Gaps, missing: str
+) -> Verdict:
     if missing and not counts_persons(model):
-        return _told_without_the_rest(model, seen, gaps, missing)
+        return _told_without_the_rest(model, attacker_view, gaps, missing)
     if missing:
-        seen = _with_most(seen, gaps)
-    passes = model.passes(seen)
-    scores = model.scores(seen)
-    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
+        attacker_view = _with_most(attacker_view, gaps)
+    passes = model.passes(attacker_view)
+    scores = model.scores(attacker_view)
+    worst = float(scores.min() if model.lowest_is_worst else scores.max()) if len(scores) else np.nan
     failing = ~passes
     outcome: Outcome = "holds" if passes.all() else "fails"
-    if missing and outcome == "holds" and not model.passes(_with_fewest(seen, gaps)).all():
+    if missing and outcome == "holds" and not model.passes(_with_fewest(attacker_view, gaps)).all():
         outcome = "unknown"
     return Verdict(
-        model.asked,
+        model.summary,
         outcome,
         model.figure,
         worst,
@@ -215,19 +217,24 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, g
     )
 
 
-def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+def _told_without_the_rest(model: PrivacyModel, attacker_view: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
     """Judge a requirement although the population, the overall distribution or a hierarchy is missing.
 
     With all values equally far apart, d dropped records out of n + d shift the overall distribution by at most d / (n +
     d), and therefore also the distance of a class from it.
     """
     outcome: Outcome = "unknown"
-    if isinstance(model, TCloseness) and model.distance == "equal" and missing == gaps.whole and seen.n_classes:
-        n = int(seen.counts.sum() if seen.own is None else seen.own.sum())
+    if (
+        isinstance(model, TCloseness)
+        and model.distance == "equal"
+        and missing == gaps.whole
+        and attacker_view.n_classes
+    ):
+        n = int(attacker_view.counts.sum() if attacker_view.own_counts is None else attacker_view.own_counts.sum())
         moved = gaps.dropped / (n + gaps.dropped)
-        t = float(model.scores(seen).max())
+        t = float(model.scores(attacker_view).max())
         outcome = "fails" if t - moved > model.t + TOLERANCE else "holds" if t + moved <= model.t else "unknown"
-    return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
+    return Verdict(model.summary, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
 
 
 def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
@@ -247,5 +254,5 @@ def _with_fewest(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
 def _with_persons(table: FrequencyTable, n: Counts, persons: NDArray[np.int64]) -> FrequencyTable:
     starts = np.concatenate([[0], np.cumsum(n)])
     n_persons = int(persons.max(initial=0)) + 1
-    once = np.ones(len(persons), np.int64)
-    return replace(table, entities=Histogram(starts, persons.astype(np.int32), once, n_persons))
+    records_each = np.ones(len(persons), np.int64)
+    return replace(table, entities=Histogram(starts, persons.astype(np.int32), records_each, n_persons))

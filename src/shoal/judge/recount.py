@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.formats import office_files
@@ -29,7 +29,7 @@ from shoal.engines.formats.sql_files import sql_source
 from shoal.engines.formats.table_files import PARQUET, parsed_lines, separator_of
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
-from shoal.hierarchies.bounds import added, require_true
+from shoal.hierarchies.bounds import bound_names, require_true
 from shoal.notation import codec
 from shoal.notation.forms import DecimalMark
 from shoal.original.comparison import people_like
@@ -103,10 +103,10 @@ def recounted_file(
             connection.register("written", _read_back(written, rows.table))
             return _with_persons(connection, "written", rows, policy.quasi, reference)
     names = rows.columns
-    there = names if formulas is None else formulas.names(names)
-    source = sql_source(written, dialect, there)
+    names_written = names if formulas is None else formulas.names(names)
+    source = sql_source(written, dialect, names_written)
     with scratch.connect() as connection:
-        if _header(connection, written, dialect, source) != there:
+        if _header(connection, written, dialect, source) != names_written:
             raise VerificationError(OTHER_COLUMNS)
         plain = source if formulas is None else formulas.undone(source, names)
         _require_true_bounds(connection, plain, policy)
@@ -117,23 +117,23 @@ def _recounted_lines(
     lines: DistinctLines, rows: Rows, policy: Policy, reference: Reference, formulas: Formulas | None
 ) -> FrequencyTable:
     """Count a written release by the distinct lines of its file, each as often as it occurs."""
-    names, found = rows.columns, parsed_lines(lines)
-    if found.column_names != (names if formulas is None else formulas.names(names)):
+    names, records = rows.columns, parsed_lines(lines)
+    if records.column_names != (names if formulas is None else formulas.names(names)):
         raise VerificationError(OTHER_COLUMNS)
-    weight = unused("records", [*names, *found.column_names])
+    weight = unused("records", [*names, *records.column_names])
     with scratch.connect() as connection:
-        connection.register("lines", found.append_column(weight, pa.array(lines.counts)))
-        plain = "lines" if formulas is None else formulas.undone("lines", names, beside=[weight])
+        connection.register("lines", records.append_column(weight, pa.array(lines.counts)))
+        plain = "lines" if formulas is None else formulas.undone("lines", names, other_names=[weight])
         _require_true_bounds(connection, plain, policy)
         return recount(connection, plain, policy.quasi, reference, rows.schema, weight=weight)
 
 
 def _require_true_bounds(connection: duckdb.DuckDBPyConnection, source: str, policy: Policy) -> None:
     """Raise an error if a column of bounds contradicts the column whose bounds it repeats."""
-    for column, more in added(policy).items():
-        asked = ", ".join(map(quoted, [column, *more]))
-        found = connection.sql(f"SELECT DISTINCT {asked} FROM {source}").to_arrow_table()
-        require_true(found, column, more, policy)
+    for column, bounds in bound_names(policy).items():
+        selected = ", ".join(map(quoted, [column, *bounds]))
+        distinct = connection.sql(f"SELECT DISTINCT {selected} FROM {source}").to_arrow_table()
+        require_true(distinct, column, bounds, policy)
 
 
 def regrouped(released: Rows | Query | Groups | WrittenFile, names: Sequence[str]) -> Groups:
@@ -165,8 +165,8 @@ def _written_source(connection: duckdb.DuckDBPyConnection, written: WrittenFile)
 
 def _read_back(written: Path, released: pa.Table) -> pa.Table:
     """Read an Excel, SPSS or Stata file in the types of the release; every cell must equal the released one."""
-    found, _, _ = office_files.read_office_file(written)
-    if found.column_names != released.column_names or len(found) != len(released):
+    table, _, _ = office_files.read_office_file(written)
+    if table.column_names != released.column_names or len(table) != len(released):
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was published"
         )
@@ -174,12 +174,12 @@ def _read_back(written: Path, released: pa.Table) -> pa.Table:
     for name in released.column_names:
         before = released[name]
         try:
-            after = typed(found[name], before.type)
-            there, made = codec.encode_texts(name, after), codec.encode_texts(name, before)
-            same = there.texts == made.texts and np.array_equal(there.codes, made.codes)
+            after = typed(table[name], before.type)
+            read_codes, written_codes = codec.encode_texts(name, after), codec.encode_texts(name, before)
+            is_same = read_codes.texts == written_codes.texts and np.array_equal(read_codes.codes, written_codes.codes)
         except (pa.ArrowException, ShoalError):  # whose messages may quote a cell
-            same = False
-        if not same:
+            is_same = False
+        if not is_same:
             raise VerificationError(
                 f"column {name!r}: a {written.suffix} file cannot store its values exactly; nothing was published",
                 "write .parquet or .csv",
@@ -201,8 +201,8 @@ def _with_persons(
     # Persons are never released: they are joined to the rows, one by one, only for counting.
     person = unused("person", schema.names)
     connection.register("persons", pa.table({person: rows.persons}))
-    beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
-    return recount(connection, beside, quasi, reference, schema, person=person)
+    joined = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
+    return recount(connection, joined, quasi, reference, schema, person=person)
 
 
 def recount(
@@ -284,9 +284,9 @@ def _typed(column: pa.ChunkedArray, name: str, schema: pa.Schema) -> pa.ChunkedA
 
 def _classes(codes: Codes) -> tuple[ClassOf, NDArray[np.int64]]:
     """Return the class of each row and the first row of each class, sorted because SQL returns groups in any order."""
-    found, firsts = group(packed(codes))
+    class_of, firsts = group(packed(codes))
     order = np.lexsort(codes[firsts].T[::-1])
-    return order.argsort()[found], firsts[order]
+    return order.argsort()[class_of], firsts[order]
 
 
 def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | None, ...]]:
@@ -301,13 +301,13 @@ def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | N
 
 def _values(column: pa.ChunkedArray, whole: Domain) -> Codes:
     coded = codec.encode_texts(whole.column, column)
-    place = {text: i for i, text in enumerate(whole.texts)}
-    strange = sum(text not in place for text in coded.texts)
-    if strange or ((coded.codes < 0).any() and None not in place):
+    code_of = {text: i for i, text in enumerate(whole.texts)}
+    strange = sum(text not in code_of for text in coded.texts)
+    if strange or ((coded.codes < 0).any() and None not in code_of):
         raise VerificationError(
             f"column {whole.column!r}: {max(1, strange)} of its values do not occur in the original table"
         )
-    lookup = np.array([*(place[text] for text in coded.texts), place.get(None, -1)], np.int32)
+    lookup = np.array([*(code_of[text] for text in coded.texts), code_of.get(None, -1)], np.int32)
     return lookup[coded.codes]
 
 
@@ -324,10 +324,12 @@ def _persons(
     """Count the distinct people in each class, with a second grouping."""
     pairs = _grouped(connection, source, [*quasi, person], schema, weight)
     keys = list(range(len(quasi)))
-    both = pa.concat_tables([groups.select(keys), pairs.select(keys)])
-    codes, _ = _codes(both, quasi)
-    found, firsts = group(packed(codes))
+    stacked = pa.concat_tables([groups.select(keys), pairs.select(keys)])
+    codes, _ = _codes(stacked, quasi)
+    tuple_of, firsts = group(packed(codes))
     ours = np.empty(len(firsts), np.int64)
-    ours[found[: len(groups)]] = class_of
-    who = codec.encode_texts(person, pairs.column(len(quasi)))
-    return Histogram.of(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)
+    ours[tuple_of[: len(groups)]] = class_of
+    person_codes = codec.encode_texts(person, pairs.column(len(quasi)))
+    return Histogram.counted(
+        ours[tuple_of[len(groups) :]], person_codes.codes, int(class_of.max()) + 1, len(person_codes.texts), None
+    )

@@ -66,7 +66,7 @@ def agreement(column: LinkedColumn) -> Agreement:
         )
         return _of_numbers(known_spans, released)
     texts = column.released.texts
-    readings = column.reader.of(column.known.texts)
+    readings = column.reader.covering(column.known.texts)
     known_classes = [
         () if is_star(text) else tuple(sorted(reading))
         for text, reading in zip(column.known.texts, readings, strict=True)

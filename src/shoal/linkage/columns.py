@@ -216,7 +216,7 @@ def _column(
     return category
 
 
-# ── Who is who ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── True links ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> RowNumbers | None:

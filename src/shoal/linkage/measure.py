@@ -219,7 +219,7 @@ def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tu
 
 def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories, weight: float) -> DistanceTerm:
     known_texts, released = column.known.texts, column.released.texts
-    readings = [sorted(reading) for reading in column.reader.of(known_texts)]
+    readings = [sorted(reading) for reading in column.reader.covering(known_texts)]
     silent = set(column.reader.everything)
     stars = [r in silent for r in range(len(released))]
     if all(len(reading) <= 1 for reading in readings) and not (

@@ -152,7 +152,7 @@ def probabilistic_linkage(
     person becomes a non-link; what neither allows to decide is left for clerical review. Without ``false_link`` it is
     as much as makes false links a twentieth of the matches that are possible. ``smoothing`` pairs are added to each
     outcome of each column, so that no probability is 0 or 1. Nulls and ``*`` agree with nothing. ``truth`` and ``id``
-    tell who is who, and only serve to count.
+    give the true links, which are only used for counting.
     """
     files = side_by_side(known, release, on=on, numeric=numeric, policy=policy, original=original, truth=truth, id=id)
     max_share = min(files.n_known, files.n_released) / (files.n_known * files.n_released)
@@ -165,7 +165,7 @@ def probabilistic_linkage(
     model = fit_mixture(patterns, smoothing=smoothing, max_iterations=max_iterations)
     weights = model.weights(patterns.agrees)
     decisions, upper, lower, false_links, false_non_links = _decided(model, patterns, weights, limit, false_non_link)
-    # An intruder need not be sure: whatever speaks for a pair rather than against it is worth a guess.
+    # An intruder need not be certain: every pair with positive weight is worth a guess.
     likely = (decisions == LINK) | (weights > 0)
     levels = np.unique(-weights[likely])  # the best weight first
     level_of = np.where(likely, np.searchsorted(levels, -weights), -1)

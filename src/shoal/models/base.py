@@ -24,7 +24,7 @@ Merging = Literal["absorbing", "convex", "table"]
 TOLERANCE = 1e-12
 
 # More records than any table has; a small multiple of it still fits in 64 bits.
-MOST = 10**18
+MAX_RECORDS = 10**18
 
 
 class PrivacyModel(BaseModel):
@@ -36,7 +36,7 @@ class PrivacyModel(BaseModel):
     merging: ClassVar[Merging]
     formula: ClassVar[str] = ""  # the condition in symbols, for the page of the models
     figure: ClassVar[str]  # the name of the score among the measured figures
-    least: ClassVar[bool]  # True if the smallest score is the worst (k, ℓ), False if the largest is (t, α)
+    lowest_is_worst: ClassVar[bool]  # True if the smallest score is the worst (k, ℓ), False if the largest is (t, α)
 
     def scores(self, table: FrequencyTable) -> Scores:
         """Return the score of each class."""
@@ -64,12 +64,12 @@ class PrivacyModel(BaseModel):
         """Whether the verdict of a class depends on that class alone, not on others of the release."""
         return True
 
-    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
+    def max_passing(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return, for each class of ``rows``, an upper bound on the number of records in a part that passes."""
         return table.counts[rows].astype(np.float64)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         raise NotImplementedError
 
@@ -96,22 +96,22 @@ class SensitiveModel(PrivacyModel):
 
     def scores(self, table: FrequencyTable) -> Scores:
         """Return the worst score of each class over the covered columns."""
-        worst = np.minimum if self.least else np.maximum
+        worst = np.minimum if self.lowest_is_worst else np.maximum
         return np.asarray(worst.reduce([self.score(h) for h in self.histograms(table)]))
 
     def passes(self, table: FrequencyTable) -> Passing:
         """Return whether each class passes for every covered column."""
         return reduce(np.logical_and, map(self.accepts, self.histograms(table)))
 
-    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
+    def max_passing(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return the smallest bound over the covered columns."""
-        return reduce(np.minimum, (self.most(h, rows) for h in self.histograms(table)))
+        return reduce(np.minimum, (self.max_passing_by_column(h, rows) for h in self.histograms(table)))
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
-        """Return ``most_kept`` for one sensitive column; the whole class if no better bound is known."""
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+        """Return ``max_passing`` for one sensitive column; the whole class if no better bound is known."""
         return np.add.reduceat(histogram.counts, histogram.starts[:-1])[rows].astype(np.float64)
 
     @property
     def where(self) -> str:
-        """The column name, as ``asked`` shows it."""
+        """The column name, as ``summary`` shows it."""
         return f" on {self.column}" if self.column else ""

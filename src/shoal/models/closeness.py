@@ -126,14 +126,14 @@ def nearest_part(histogram: Histogram, rows: RowNumbers, name: str, t: float) ->
     which bounds the equal distance by √(KL/2) or √(2 JS).
     """
     domain = _domain(histogram)
-    given = histogram.starts, histogram.values, histogram.counts, rows
+    entries = histogram.starts, histogram.values, histogram.counts, rows
     if name in ("ordered", "numeric"):
         line = line_of_values(domain, name)
-        return class_sizes(histogram)[rows].astype(np.float64) if line is None else most_on_line(*given, *line, t)
+        return class_sizes(histogram)[rows].astype(np.float64) if line is None else most_on_line(*entries, *line, t)
     if name == "hierarchical":
-        return most_in_subtrees(*given, _subtrees(domain), domain.shares, t)
-    within = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
-    return most_under_caps(*given, domain.shares, 1 - within)
+        return most_in_subtrees(*entries, _subtrees(domain), domain.shares, t)
+    radius = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
+    return most_under_caps(*entries, domain.shares, 1 - radius)
 
 
 def _domain(histogram: Histogram) -> Domain:
@@ -182,10 +182,10 @@ class TCloseness(SensitiveModel):
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "t"
     formula: ClassVar[str] = "D(p, q) ≤ t"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     @model_validator(mode="after")
-    def _within_range(self) -> Self:
+    def _t_at_most_one(self) -> Self:
         if self.t > 1 and self.distance != "kl":
             raise ValueError(f"t must be at most 1: no two distributions are farther apart by {self.distance!r}")
         return self
@@ -198,12 +198,12 @@ class TCloseness(SensitiveModel):
         """Return whether D(p, q) ≤ t for each class."""
         return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return an upper bound on the largest part within t."""
         return nearest_part(histogram, rows, self.distance, self.t + TOLERANCE)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"{self.t:g}-closeness ({self.distance}){self.where}"
 
@@ -229,9 +229,9 @@ class BasicLikeness(ShareBound):
         return np.full_like(q, self.beta)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
-        return f"basic {self.beta:g}-likeness{self.where}{self.beside}"
+        return f"basic {self.beta:g}-likeness{self.where}{self.exempt_words}"
 
 
 class EnhancedLikeness(BasicLikeness):
@@ -252,9 +252,9 @@ class EnhancedLikeness(BasicLikeness):
         return np.minimum(self.beta, -np.log(q))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
-        return f"enhanced {self.beta:g}-likeness{self.where}{self.beside}"
+        return f"enhanced {self.beta:g}-likeness{self.where}{self.exempt_words}"
 
 
 class DeltaDisclosure(SensitiveModel):
@@ -270,7 +270,7 @@ class DeltaDisclosure(SensitiveModel):
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "delta"
     formula: ClassVar[str] = "abs(ln(p_s/q_s)) < δ for every value"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
         """Return the largest log ratio, max |ln(p/q)|, of each class."""
@@ -285,19 +285,19 @@ class DeltaDisclosure(SensitiveModel):
         """False if absence is ignored: a value absent from one class and rare in another may be too rare in both."""
         return self.absent == "fail"
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return an upper bound on the part with every share below its cap and, if absence fails, above its floor."""
         q = _domain(histogram).shares
         factor = np.exp(self.delta)
-        given = histogram.starts, histogram.values, histogram.counts
-        capped = most_under_caps(*given, rows, q * factor, 1.0)
+        entries = histogram.starts, histogram.values, histogram.counts
+        capped = most_under_caps(*entries, rows, q * factor, 1.0)
         if self.absent == "ignore" or not histogram.n_classes:
             return capped
         floors = np.minimum.reduceat(histogram.counts * (factor / q[histogram.values]), histogram.starts[:-1])
         return np.where(np.diff(histogram.starts) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"{self.delta:g}-disclosure privacy{self.where}"
 

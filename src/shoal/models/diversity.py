@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
+from shoal.models.base import MAX_RECORDS, TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.models.kernels import entropies, heads_and_tails
 from shoal.models.parts import most_recursive, most_with_entropy
 from shoal.tables.frequency import Counts, Histogram, RowNumbers
@@ -25,7 +25,7 @@ from shoal.tables.frequency import Counts, Histogram, RowNumbers
 
 def distinct(histogram: Histogram) -> Counts:
     """Return m, the number of distinct values in each class."""
-    return np.diff(histogram.told.starts)
+    return np.diff(histogram.informative.starts)
 
 
 def class_sizes(histogram: Histogram) -> Counts:
@@ -40,7 +40,7 @@ def shares(histogram: Histogram) -> NDArray[np.float64]:
 
 def entropy(histogram: Histogram) -> Scores:
     """Return the entropy −Σ p ln p of each class; 0 without values."""
-    return entropies(histogram.told.starts, histogram.told.counts)
+    return entropies(histogram.informative.starts, histogram.informative.counts)
 
 
 def most_frequent(histogram: Histogram) -> Scores:
@@ -50,16 +50,16 @@ def most_frequent(histogram: Histogram) -> Scores:
 
 def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class."""
-    return heads_and_tails(histogram.told.starts, histogram.told.counts, l)
+    return heads_and_tails(histogram.informative.starts, histogram.informative.counts, l)
 
 
 def silent_records(histogram: Histogram) -> Counts:
     """Return how many records of each class have a text that says nothing; any part of a class may have them."""
-    if histogram.told is histogram:
+    if histogram.informative is histogram:
         return np.zeros(histogram.n_classes, np.int64)
-    told = histogram.told
-    said = np.bincount(told.class_of_entry, told.counts, histogram.n_classes).astype(np.int64)
-    return class_sizes(histogram) - said
+    informative = histogram.informative
+    n_informative = np.bincount(informative.class_of_entry, informative.counts, histogram.n_classes).astype(np.int64)
+    return class_sizes(histogram) - n_informative
 
 
 def least_c(histogram: Histogram, l: int) -> Scores:
@@ -72,11 +72,11 @@ class DistinctDiversity(SensitiveModel):
     """Every class has at least ``l`` distinct sensitive values."""
 
     model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
-    l: int = Field(ge=1, le=MOST)
+    l: int = Field(ge=1, le=MAX_RECORDS)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
     formula: ClassVar[str] = "m ≥ ℓ"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
         """Return the number m of distinct values in each class."""
@@ -87,7 +87,7 @@ class DistinctDiversity(SensitiveModel):
         return np.asarray(distinct(histogram) >= self.l)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"distinct {self.l}-diversity{self.where}"
 
@@ -100,7 +100,7 @@ class EntropyDiversity(SensitiveModel):
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "entropy_l"
     formula: ClassVar[str] = "−Σ p_s ln p_s ≥ ln ℓ"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
         """Return exp H, the ℓ that each class reaches."""
@@ -110,14 +110,14 @@ class EntropyDiversity(SensitiveModel):
         """Return whether H ≥ ln ℓ (≥, not >: ℓ values with equal shares are entropy ℓ-diverse)."""
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part with enough entropy; rounding never makes it too small."""
-        told = histogram.told
-        most = most_with_entropy(told.starts, told.counts, rows, math.log(self.l) - 2 * TOLERANCE)
-        return most + silent_records(histogram)[rows]
+        informative = histogram.informative
+        largest = most_with_entropy(informative.starts, informative.counts, rows, math.log(self.l) - 2 * TOLERANCE)
+        return largest + silent_records(histogram)[rows]
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"entropy {self.l:g}-diversity{self.where}"
 
@@ -127,11 +127,11 @@ class RecursiveDiversity(SensitiveModel):
 
     model: Literal["recursive-l-diversity"] = "recursive-l-diversity"
     c: float = Field(gt=0, allow_inf_nan=False, strict=False)
-    l: int = Field(ge=1, le=MOST)
+    l: int = Field(ge=1, le=MAX_RECORDS)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "recursive_c"
     formula: ClassVar[str] = "r₁ < c · (r_ℓ + r_{ℓ+1} + … + r_m)"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
         """Return the value that c must exceed for each class."""
@@ -142,12 +142,15 @@ class RecursiveDiversity(SensitiveModel):
         head, tail = head_and_tail(histogram, self.l)
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part whose most frequent value is rare enough."""
-        told = histogram.told
-        return most_recursive(told.starts, told.counts, rows, self.c, self.l) + silent_records(histogram)[rows]
+        informative = histogram.informative
+        return (
+            most_recursive(informative.starts, informative.counts, rows, self.c, self.l)
+            + silent_records(histogram)[rows]
+        )
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"recursive ({self.c:g}, {self.l})-diversity{self.where}"

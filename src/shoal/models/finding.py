@@ -37,7 +37,7 @@ class Finding:
         return LABELS[self.severity]
 
     @classmethod
-    def of(cls, line: Mapping[str, Any]) -> Finding:
+    def from_dict(cls, line: Mapping[str, Any]) -> Finding:
         """Return the finding that ``as_dict`` gave these values."""
         return cls(**(dict(line) | {"columns": tuple(line["columns"])}))
 
@@ -79,9 +79,9 @@ def headline(outcome: Outcome, findings: Sequence[Finding]) -> str:
         reasons.insert(0, "the policy does not hold")
     elif outcome == "unknown" and verdict == "decide first":
         reasons.insert(0, "whether the policy holds cannot be determined")
-    others = len(reasons) - 1
-    more = f" (and {others} more {'reason' if others == 1 else 'reasons'})" if others else ""
-    return f"{WORDS[verdict]}: {reasons[0]}{more}."
+    n_further = len(reasons) - 1
+    further = f" (and {n_further} more {'reason' if n_further == 1 else 'reasons'})" if n_further else ""
+    return f"{WORDS[verdict]}: {reasons[0]}{further}."
 
 
 def _lower_first(text: str) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shoal.hierarchies.containment import OUTSIDE, UNDECIDED, UNREAD, WITHIN, Placing
+from shoal.hierarchies.containment import INSIDE, OUTSIDE, UNDECIDED, UNREAD, Placing
 from shoal.models.verdict import Outcome, Verdict
 from shoal.notation.forms import is_star
 from shoal.tables.frequency import Floats
@@ -60,19 +60,19 @@ class CellTexts(NamedTuple):
 class RuleCounts(NamedTuple):
     """The records that decide a rule: those that tell whether they match it."""
 
-    told: int
+    decided: int
     body: int
-    both: int
+    matches: int
 
     @property
     def support(self) -> float:
         """The share of records that match the whole rule."""
-        return self.both / self.told if self.told else 0.0
+        return self.matches / self.decided if self.decided else 0.0
 
     @property
     def confidence(self) -> float:
         """Of the records that match the condition, the share that match the conclusion."""
-        return self.both / self.body if self.body else 0.0
+        return self.matches / self.body if self.body else 0.0
 
 
 class ForbiddenResult(BaseModel):
@@ -94,11 +94,11 @@ class ForbiddenResult(BaseModel):
         raise NotImplementedError
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The prohibition as one readable line, without the values that it names: errors and logs contain it."""
         raise NotImplementedError
 
-    def found(self, mined: Minable) -> Mining:
+    def mining(self, mined: Minable) -> Mining:
         """Return whether the result comes out, or may come out."""
         raise NotImplementedError
 
@@ -110,20 +110,20 @@ class ForbiddenResult(BaseModel):
         """Judge whether the result comes out; unknown where nothing was mined or a cell cannot be read."""
         missing = NOT_MINED if mined is None else self.unread(mined)
         if mined is None or missing:
-            return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, missing)
-        found = self.found(mined)
-        outcome: Outcome = "fails" if found.shown else "holds"
-        if outcome == "holds" and found.possible and self.doubt == "refuse":
+            return Verdict(self.summary, "unknown", self.figure, math.nan, 0, 0, missing)
+        mining = self.mining(mined)
+        outcome: Outcome = "fails" if mining.comes_out else "holds"
+        if outcome == "holds" and mining.possible and self.doubt == "refuse":
             outcome = "unknown"
         return Verdict(
-            self.asked, outcome, self.figure, found.figure, 0, 0, found.open_cells if outcome == "unknown" else ""
+            self.summary, outcome, self.figure, mining.figure, 0, 0, mining.open_cells if outcome == "unknown" else ""
         )
 
 
 class Mining(NamedTuple):
     """What was mined: whether a result comes out, whether it may, and its figure."""
 
-    shown: bool
+    comes_out: bool
     possible: bool
     figure: float
     open_cells: str  # how many records leave it open
@@ -155,22 +155,22 @@ class MatchedResult(ForbiddenResult):
 
     @field_validator("where", "when", "then", mode="before", check_fields=False)
     @classmethod
-    def _whole_numbers_are_texts(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
+    def _whole_numbers_are_texts(cls, conditions: Any) -> Any:
+        if not isinstance(conditions, Mapping):
+            return conditions
         return {
             name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-            for name, value in given.items()
+            for name, value in conditions.items()
         }
 
     @field_validator("where", "when", "then", check_fields=False)
     @classmethod
-    def _says_something(cls, given: Conditions) -> Conditions:
-        if not given:
+    def _says_something(cls, conditions: Conditions) -> Conditions:
+        if not conditions:
             raise ValueError("name at least one column and its value")
-        if any(not value.strip() or is_star(value) for value in given.values()):
+        if any(not value.strip() or is_star(value) for value in conditions.values()):
             raise ValueError("a value is empty or '*', which every record matches")
-        return given
+        return conditions
 
 
 class ForbiddenCount(MatchedResult):
@@ -194,19 +194,19 @@ class ForbiddenCount(MatchedResult):
         return tuple(self.where)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The prohibition as one readable line."""
         up = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
         return f"no count of {up} in a group by {_listed(self.where)}"
 
     def flags(self, mined: Minable) -> tuple[NDArray[np.bool_], ...]:
         """Return which groups certainly match."""
-        return (met(mined, self.where) == WITHIN,)
+        return (met(mined, self.where) == INSIDE,)
 
     def count(self, mined: Minable) -> tuple[int, int]:
         """Return the number of records that certainly match, and of those that may."""
         placed = met(mined, self.where)
-        return int(mined.counts[placed == WITHIN].sum()), int(mined.counts[placed != OUTSIDE].sum())
+        return int(mined.counts[placed == INSIDE].sum()), int(mined.counts[placed != OUTSIDE].sum())
 
     def comes_out(self, count: int) -> bool:
         """Return whether a count is forbidden."""
@@ -216,11 +216,11 @@ class ForbiddenCount(MatchedResult):
         """Return which cells or value of the group cannot be read."""
         return unread_values(mined, self.where)
 
-    def found(self, mined: Minable) -> Mining:
+    def mining(self, mined: Minable) -> Mining:
         """Return whether the count of certain matches is forbidden, or that with some open ones."""
-        least, most = self.count(mined)
-        possible = most >= self.min and (self.max is None or least <= self.max)  # a count between is forbidden
-        return Mining(self.comes_out(least), possible, least, open_records(most - least))
+        certain, conceivable = self.count(mined)
+        possible = conceivable >= self.min and (self.max is None or certain <= self.max)  # a count between is forbidden
+        return Mining(self.comes_out(certain), possible, certain, open_records(conceivable - certain))
 
 
 class ForbiddenRule(MatchedResult):
@@ -252,7 +252,7 @@ class ForbiddenRule(MatchedResult):
         return (*self.when, *self.then)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The prohibition as one readable line."""
         return (
             f"no rule {_listed(self.when)} → {_listed(self.then)} with support of at least {self.support:g} "
@@ -265,42 +265,42 @@ class ForbiddenRule(MatchedResult):
         A record that fails the condition tells, whatever its conclusion is.
         """
         body, head = met(mined, self.when), met(mined, self.then)
-        fires = (body == WITHIN) & (head != UNDECIDED)
-        return (body == OUTSIDE) | fires, fires, fires & (head == WITHIN)
+        fires = (body == INSIDE) & (head != UNDECIDED)
+        return (body == OUTSIDE) | fires, fires, fires & (head == INSIDE)
 
     def counted(self, mined: Minable) -> RuleCounts:
         """Count the records that tell whether they match."""
-        told, body, both = (int(mined.counts[flag].sum()) for flag in self.flags(mined))
-        return RuleCounts(told, body, both)
+        decided, body, matches = (int(mined.counts[flag].sum()) for flag in self.flags(mined))
+        return RuleCounts(decided, body, matches)
 
     def filled_in(self, mined: Minable) -> RuleCounts:
         """Count with every record that may match the whole rule as a match, and without the other open ones.
 
         One more match raises both shares, so no other way to fill in or drop open records gives more of either.
         """
-        told, body, both = self.counted(mined)
+        decided, body, matches = self.counted(mined)
         condition, conclusion = met(mined, self.when), met(mined, self.then)
         may = (condition != OUTSIDE) & (conclusion != OUTSIDE)
-        more = int(mined.counts[may & ((condition == UNDECIDED) | (conclusion == UNDECIDED))].sum())
-        return RuleCounts(told + more, body + more, both + more)
+        n_open = int(mined.counts[may & ((condition == UNDECIDED) | (conclusion == UNDECIDED))].sum())
+        return RuleCounts(decided + n_open, body + n_open, matches + n_open)
 
-    def comes_out(self, found: RuleCounts) -> bool:
+    def comes_out(self, counts: RuleCounts) -> bool:
         """Return whether a miner with these thresholds finds the rule; exact, as thresholds are decimal numbers."""
-        enough = found.both >= Fraction(str(self.support)) * found.told
-        return found.both > 0 and enough and found.both >= Fraction(str(self.confidence)) * found.body
+        enough = counts.matches >= Fraction(str(self.support)) * counts.decided
+        return counts.matches > 0 and enough and counts.matches >= Fraction(str(self.confidence)) * counts.body
 
     def unread(self, mined: Minable) -> str:
         """Return which cells or value of the rule cannot be read."""
         return unread_values(mined, {**self.when, **self.then})
 
-    def found(self, mined: Minable) -> Mining:
+    def mining(self, mined: Minable) -> Mining:
         """Return whether the rule comes out without the open records, or with some of them filled in."""
         certain, filled = self.counted(mined), self.filled_in(mined)
         return Mining(
             self.comes_out(certain),
             self.comes_out(filled),
             certain.confidence,
-            open_records(filled.both - certain.both),
+            open_records(filled.matches - certain.matches),
         )
 
 
@@ -312,8 +312,8 @@ def open_records(n: int) -> str:
 def met(mined: Minable, values: Conditions) -> Placing:
     """Return for each group whether it meets all conditions; one that fails decides, whatever the others are."""
     placed = np.array([mined.placed(name, value) for name, value in values.items()])
-    none = np.where((placed == UNDECIDED).any(axis=0), UNDECIDED, WITHIN)
-    return np.where((placed == OUTSIDE).any(axis=0), OUTSIDE, none).astype(np.int8)
+    otherwise = np.where((placed == UNDECIDED).any(axis=0), UNDECIDED, INSIDE)
+    return np.where((placed == OUTSIDE).any(axis=0), OUTSIDE, otherwise).astype(np.int8)
 
 
 def unread_values(mined: Minable, values: Conditions) -> str:

@@ -35,10 +35,10 @@ def sort_counts(counts: Floats, n: int) -> None:
 @compiled_within
 def longest(starts: Counts) -> int:
     """Return the largest number of entries of a class."""
-    most = 0
+    n_entries = 0
     for c in range(starts.shape[0] - 1):
-        most = max(most, starts[c + 1] - starts[c])
-    return most
+        n_entries = max(n_entries, starts[c + 1] - starts[c])
+    return n_entries
 
 
 def entropies(starts: Counts, counts: Counts) -> Floats:
@@ -139,32 +139,32 @@ def _line_distances(
     places: Counts,
     up_to: Floats,
     gaps: Floats,
-    held: Floats,
+    counts_by_position: Floats,
     out: Floats,
 ) -> None:
-    """Apply ``line_distances``; ``up_to`` are the overall shares up to each position, ``held`` is 0."""
+    """Apply ``line_distances``; ``up_to`` are the overall shares up to each position, ``counts_by_position`` is 0."""
     for c in range(out.shape[0]):
         n = 0
         for e in range(starts[c], starts[c + 1]):
             n += counts[e]
-            held[places[values[e]]] = counts[e]
+            counts_by_position[places[values[e]]] = counts[e]
         total, below = 0.0, 0.0  # the distance times n, and the records up to a position
         for i in range(gaps.shape[0]):
-            below += held[i]
+            below += counts_by_position[i]
             total += gaps[i] * abs(below - n * up_to[i])
         out[c] = total / n if n else 0.0
         for e in range(starts[c], starts[c + 1]):
-            held[places[values[e]]] = 0.0
+            counts_by_position[places[values[e]]] = 0.0
 
 
 @compiled_within
 def most_nodes(codes: Codes) -> int:
     """Return the largest number of subtrees of a level; none of the values of some may occur."""
-    most: int = codes.shape[1]
+    n_nodes: int = codes.shape[1]
     for level in range(codes.shape[0]):
         for v in range(codes.shape[1]):
-            most = max(most, int(codes[level, v]) + 1)
-    return most
+            n_nodes = max(n_nodes, int(codes[level, v]) + 1)
+    return n_nodes
 
 
 @compiled
@@ -177,14 +177,14 @@ def tree_distances(starts: Counts, values: Codes, counts: Counts, codes: Codes, 
     out = np.zeros(starts.shape[0] - 1)
     n_levels, n_values = codes.shape
     height = n_levels - 1
-    most = most_nodes(codes)
-    first = np.full((n_levels, most), -1, np.int64)  # some value of each subtree, to look up its parent
+    max_nodes = most_nodes(codes)
+    first = np.full((n_levels, max_nodes), -1, np.int64)  # some value of each subtree, to look up its parent
     n_nodes = np.zeros(n_levels, np.int64)
     for level in range(n_levels):
         for v in range(n_values):
             first[level, codes[level, v]] = v
             n_nodes[level] = max(n_nodes[level], np.int64(codes[level, v]) + 1)
-    extra, surplus, deficit = np.empty(most), np.empty(most), np.empty(most)
+    extra, surplus, deficit = np.empty(max_nodes), np.empty(max_nodes), np.empty(max_nodes)
     for c in range(out.shape[0]):
         n = 0
         for e in range(starts[c], starts[c + 1]):

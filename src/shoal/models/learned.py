@@ -50,7 +50,7 @@ class ForbiddenClassifier(ForbiddenResult):
         return (*self.on, self.column)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The prohibition as one readable line."""
         return f"no classifier of {self.column} from {', '.join(self.on)} with accuracy of at least {self.accuracy:g}"
 
@@ -58,7 +58,7 @@ class ForbiddenClassifier(ForbiddenResult):
         """Return nothing: a text that cannot be read is a label like any other."""
         return ""
 
-    def found(self, mined: Minable) -> Mining:
+    def mining(self, mined: Minable) -> Mining:
         """Return whether the best classifier reaches the accuracy.
 
         Records whose own value is open are dropped, or a coarse value is a value of its own; filled in, each may be
@@ -66,14 +66,16 @@ class ForbiddenClassifier(ForbiddenResult):
         """
         features = np.column_stack([mined.labels(name).codes for name in self.on])
         group_of = np.unique(features, axis=0, return_inverse=True)[1].ravel()
-        own = mined.labels(self.column)
-        certain = ~(own.silent | own.coarse)
-        told = [_right(group_of, own.codes, mined.counts, kept) for kept in (~own.silent, certain)]
+        target = mined.labels(self.column)
+        certain = ~(target.silent | target.coarse)
+        guesses_of = [
+            _right(group_of, target.codes, mined.counts, is_counted) for is_counted in (~target.silent, certain)
+        ]
         n_open = int(mined.counts[~certain].sum())
-        filled = RightGuesses(told[1].right + n_open, told[1].records + n_open)
-        best = max(told, key=lambda guesses: guesses.accuracy)
+        filled = RightGuesses(guesses_of[1].right + n_open, guesses_of[1].records + n_open)
+        best = max(guesses_of, key=lambda guesses: guesses.accuracy)
         return Mining(
-            any(map(self.comes_out, told)),
+            any(map(self.comes_out, guesses_of)),
             self.comes_out(filled),
             best.accuracy,
             f"{format_count(n_open, 'record')} may have any value of {self.column!r}",
@@ -97,17 +99,17 @@ class RightGuesses(NamedTuple):
 
 
 def _right(
-    group_of: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.int64], kept: NDArray[np.bool_]
+    group_of: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.int64], is_counted: NDArray[np.bool_]
 ) -> RightGuesses:
     """Count the records that have the most frequent value of their group, among those that are kept."""
-    if not kept.any():
+    if not is_counted.any():
         return RightGuesses(0, 0)
-    pairs, pair_of = np.unique(np.column_stack([group_of, codes])[kept], axis=0, return_inverse=True)
+    pairs, pair_of = np.unique(np.column_stack([group_of, codes])[is_counted], axis=0, return_inverse=True)
     n = np.zeros(len(pairs), np.int64)
-    np.add.at(n, pair_of.ravel(), counts[kept])
-    most = np.zeros(int(pairs[:, 0].max()) + 1, np.int64)
-    np.maximum.at(most, pairs[:, 0], n)
-    return RightGuesses(int(most.sum()), int(counts[kept].sum()))
+    np.add.at(n, pair_of.ravel(), counts[is_counted])
+    right_of_group = np.zeros(int(pairs[:, 0].max()) + 1, np.int64)
+    np.maximum.at(right_of_group, pairs[:, 0], n)
+    return RightGuesses(int(right_of_group.sum()), int(counts[is_counted].sum()))
 
 
 class ForbiddenSign(ForbiddenResult):
@@ -123,7 +125,7 @@ class ForbiddenSign(ForbiddenResult):
     figure: ClassVar[str] = "coefficient"
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _without_repetition(self) -> Self:
         if len(set(self.columns)) < len(self.columns):
             raise ValueError("column, of and given name a column twice")
         return self
@@ -134,10 +136,10 @@ class ForbiddenSign(ForbiddenResult):
         return (self.of, *self.given, self.column)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The prohibition as one readable line."""
-        beside = f", given {', '.join(self.given)}" if self.given else ""
-        return f"no {self.sign} coefficient of {self.of} in a regression of {self.column}{beside}"
+        given_words = f", given {', '.join(self.given)}" if self.given else ""
+        return f"no {self.sign} coefficient of {self.of} in a regression of {self.column}{given_words}"
 
     def unread(self, mined: Minable) -> str:
         """Return which cells are neither numbers nor ranges."""
@@ -146,22 +148,25 @@ class ForbiddenSign(ForbiddenResult):
                 return f"column {name!r}: {n} cells are neither numbers nor ranges"
         return ""
 
-    def found(self, mined: Minable) -> Mining:
+    def mining(self, mined: Minable) -> Mining:
         """Return whether the sign comes out of the exact records or of midpoints, or of other numbers in the ranges."""
         x, y = mined.numbers(self.of), mined.numbers(self.column)
-        others, told = _explaining(mined, self.given)
+        design, readable_cells = _explaining(mined, self.given)
         bounded = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
-        exact = bounded & (x[:, 0] == x[:, 1]) & (y[:, 0] == y[:, 1]) & told.exact
+        exact = bounded & (x[:, 0] == x[:, 1]) & (y[:, 0] == y[:, 1]) & readable_cells.exact
         signed = 1.0 if self.sign == "positive" else -1.0
-        fits = [_Partial.of(x, y, others, mined.counts, kept) for kept in (bounded & told.readable, exact)]
-        shown = any(signed * fit.product > NEAR_ZERO * fit.scale for fit in fits)
+        fits = [
+            _Partial.fitted(x, y, design, mined.counts, is_counted)
+            for is_counted in (bounded & readable_cells.readable, exact)
+        ]
+        comes_out = any(signed * fit.product > NEAR_ZERO * fit.scale for fit in fits)
         n_open = int(mined.counts[~exact].sum())
         # The other columns decide what M is: if one of their cells is open, so is every product.
-        possible = not bounded.all() or not told.exact.all()
+        possible = not bounded.all() or not readable_cells.exact.all()
         whole = fits[0]
         possible |= signed * whole.product + whole.reach > -NEAR_ZERO * whole.scale and whole.varies
         words = f"{format_count(n_open, 'record')} have ranges or stars" if n_open else "it is zero but for rounding"
-        return Mining(shown, shown or possible, whole.coefficient, words)
+        return Mining(comes_out, comes_out or possible, whole.coefficient, words)
 
 
 class _Readable(NamedTuple):
@@ -176,11 +181,11 @@ def _explaining(mined: Minable, names: tuple[str, ...]) -> tuple[Floats, _Readab
     n = len(mined.counts)
     blocks, exact, readable = [np.ones((n, 1))], np.ones(n, np.bool_), np.ones(n, np.bool_)
     for name in names:
-        numbers, own = mined.numbers(name), mined.labels(name)
+        numbers, labels = mined.numbers(name), mined.labels(name)
         if np.isnan(numbers).any():
-            exact &= ~(own.silent | own.coarse)
-            readable &= ~own.silent
-            blocks.append((own.codes.reshape(-1, 1) == np.unique(own.codes)).astype(np.float64))
+            exact &= ~(labels.silent | labels.coarse)
+            readable &= ~labels.silent
+            blocks.append((labels.codes.reshape(-1, 1) == np.unique(labels.codes)).astype(np.float64))
             continue
         bounded = np.asarray(np.isfinite(numbers).all(axis=1))
         exact &= bounded & (numbers[:, 0] == numbers[:, 1])
@@ -199,22 +204,26 @@ class _Partial(NamedTuple):
     varies: bool  # whether some numbers in the ranges give a coefficient other than 0
 
     @classmethod
-    def of(cls, x: Floats, y: Floats, others: Floats, counts: NDArray[np.int64], kept: NDArray[np.bool_]) -> _Partial:
-        if not kept.any():
+    def fitted(
+        cls, x: Floats, y: Floats, regressors: Floats, counts: NDArray[np.int64], is_counted: NDArray[np.bool_]
+    ) -> _Partial:
+        if not is_counted.any():
             return cls(0.0, 0.0, 0.0, math.nan, False)
-        root = np.sqrt(counts[kept].astype(np.float64))
-        design = others[kept] * root[:, None]
+        root = np.sqrt(counts[is_counted].astype(np.float64))
+        design = regressors[is_counted] * root[:, None]
         basis, sizes, _ = np.linalg.svd(design, full_matrices=False)
         basis = basis[:, sizes > sizes.max(initial=0) * 1e-10]
-        middle = [numbers[kept].mean(axis=1) for numbers in (x, y)]
-        radius = [(numbers[kept][:, 1] - numbers[kept][:, 0]) / 2 for numbers in (x, y)]
+        middle = [numbers[is_counted].mean(axis=1) for numbers in (x, y)]
+        radius = [(numbers[is_counted][:, 1] - numbers[is_counted][:, 0]) / 2 for numbers in (x, y)]
         left = [part - basis @ (basis.T @ part) for part in (root * middle[0], root * middle[1])]
         norms = [float(np.linalg.norm(part)) for part in left]
         # Rounding leaves a residual of a constant: it is none.
-        none = [norm <= 1e-10 * (1 + float(np.linalg.norm(root * m))) for norm, m in zip(norms, middle, strict=True)]
-        norms = [0.0 if zero else norm for norm, zero in zip(norms, none, strict=True)]
-        product = 0.0 if any(none) else float(left[0] @ left[1])
-        spread = [float(np.linalg.norm(root * of)) for of in radius]
+        is_constant = [
+            norm <= 1e-10 * (1 + float(np.linalg.norm(root * m))) for norm, m in zip(norms, middle, strict=True)
+        ]
+        norms = [0.0 if zero else norm for norm, zero in zip(norms, is_constant, strict=True)]
+        product = 0.0 if any(is_constant) else float(left[0] @ left[1])
+        spread = [float(np.linalg.norm(root * width)) for width in radius]
         reach = float(np.abs(left[1]) @ (root * radius[0]) + np.abs(left[0]) @ (root * radius[1]))
         reach += spread[0] * spread[1]
         return cls(

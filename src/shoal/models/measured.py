@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Reached(NamedTuple):
     """The success of attacks, with lower and upper bounds if it is not fully known."""
 
-    least: float
+    low: float
     value: float
-    most: float
+    high: float
 
 
 class MeasuredLimit(BaseModel):
@@ -53,14 +53,15 @@ class MeasuredLimit(BaseModel):
         lower bound on their success still counts: if it exceeds the limit, the limit fails, whatever was missing.
         """
         if attacks is None:
-            return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, "needs the original")
-        found = self.reached(attacks)
-        if found.least > self.max + TOLERANCE:
-            return Verdict(self.asked, "fails", self.figure, found.value, 0, 0)
+            return Verdict(self.summary, "unknown", self.figure, math.nan, 0, 0, "needs the original")
+        success = self.reached(attacks)
+        if success.low > self.max + TOLERANCE:
+            return Verdict(self.summary, "fails", self.figure, success.value, 0, 0)
         missing = missing or attacks.untold(self.question, self.max)
-        if not missing and not found.most <= self.max + TOLERANCE:
-            missing = "what the attacks could not determine is decisive" if attacks.risks else "no attack was run"
-        return Verdict(self.asked, "unknown" if missing else "holds", self.figure, found.value, 0, 0, missing)
+        if not missing and not success.high <= self.max + TOLERANCE:
+            span = f"the attack reaches between {success.low:.3g} and {success.high:.3g}, which includes the limit"
+            missing = "no attack was run" if math.isnan(success.value) else span
+        return Verdict(self.summary, "unknown" if missing else "holds", self.figure, success.value, 0, 0, missing)
 
     @property
     def figure(self) -> str:
@@ -68,7 +69,7 @@ class MeasuredLimit(BaseModel):
         return self.model.replace("-", "_")
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The limit as one readable line."""
         return f"{self.model.replace('-', ' ')} at most {self.max:g}, measured"
 
@@ -141,11 +142,11 @@ def _above(risk: Risk) -> Reached:
     return Reached(risk.above_range[0], risk.above, risk.above_range[1])
 
 
-def _worst(found: Sequence[Reached]) -> Reached:
+def _worst(successes: Sequence[Reached]) -> Reached:
     """Return the success of the strongest attack."""
-    if not found:
+    if not successes:
         return Reached(0.0, math.nan, math.inf)
-    return Reached(*(max(figures) for figures in zip(*found, strict=True)))
+    return Reached(*(max(figures) for figures in zip(*successes, strict=True)))
 
 
 Limit = Annotated[

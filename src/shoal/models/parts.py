@@ -17,21 +17,21 @@ CUTS = 5  # linear cuts tried per class for a distance on a line
 
 
 @compiled_within
-def sort_pairs(keys: Floats, others: Floats, n: int) -> None:
+def sort_pairs(keys: Floats, companions: Floats, n: int) -> None:
     """Sort the first ``n`` keys in ascending order, and the others along with them."""
     for gap in GAPS:
         for i in range(gap, n):
-            key, other = keys[i], others[i]
+            key, other = keys[i], companions[i]
             j = i
             while j >= gap and keys[j - gap] > key:
-                keys[j], others[j] = keys[j - gap], others[j - gap]
+                keys[j], companions[j] = keys[j - gap], companions[j - gap]
                 j -= gap
-            keys[j], others[j] = key, other
+            keys[j], companions[j] = key, other
 
 
 @compiled
-def most_with_entropy(starts: Counts, counts: Counts, rows: RowNumbers, least: float) -> Floats:
-    """Return the size of the largest part of each class with an entropy of at least ``least``.
+def most_with_entropy(starts: Counts, counts: Counts, rows: RowNumbers, min_entropy: float) -> Floats:
+    """Return the size of the largest part of each class with an entropy of at least ``min_entropy``.
 
     Of all parts of n records, the one that cuts the most frequent values to a common height has the greatest entropy;
     and the higher the cut, the smaller that entropy. So the part is found by its height: first between which two
@@ -50,23 +50,23 @@ def most_with_entropy(starts: Counts, counts: Counts, rows: RowNumbers, least: f
         for i in range(m):
             fixed += r[i]
             logs += r[i] * np.log(r[i])
-        if m == 0 or np.log(fixed) - logs / fixed >= least:
+        if m == 0 or np.log(fixed) - logs / fixed >= min_entropy:
             out[at] = fixed
             continue
-        if np.log(float(m)) < least:
+        if np.log(float(m)) < min_entropy:
             continue  # even equal shares of all values are not diverse enough
         for i in range(m - 1, -1, -1):
             fixed -= r[i]
             logs -= r[i] * np.log(r[i])
             cut = m - i  # as many values are cut, to a height between r[i - 1] and r[i]
             low = fixed + cut * (r[i - 1] if i else 0.0)
-            if i and np.log(low) - (logs + cut * r[i - 1] * np.log(r[i - 1])) / low < least:
+            if i and np.log(low) - (logs + cut * r[i - 1] * np.log(r[i - 1])) / low < min_entropy:
                 continue
             high = fixed + cut * r[i]
             while high - low > 0.25:
                 n = (low + high) / 2
                 height = (n - fixed) / cut
-                if np.log(n) - (logs + cut * height * np.log(height)) / n >= least:
+                if np.log(n) - (logs + cut * height * np.log(height)) / n >= min_entropy:
                     low = n
                 else:
                     high = n
@@ -129,12 +129,12 @@ def capped_part(r: Floats, caps: Floats, ratios: Floats, m: int, share: float) -
                 ratios[j], r[j], caps[j] = ratios[j - gap], r[j - gap], caps[j - gap]
                 j -= gap
             ratios[j], r[j], caps[j] = ratio, count, cap
-    best, taken = whole, 0.0
+    best, uncapped = whole, 0.0
     for i in range(m):
-        taken += r[i]
+        uncapped += r[i]
         rest -= caps[i]
         if share - rest > TINY:
-            best = min(best, taken / (share - rest))
+            best = min(best, uncapped / (share - rest))
     return best
 
 
@@ -148,32 +148,34 @@ def most_under_caps(
     """
     out = np.zeros(rows.shape[0])
     n_values = caps.shape[0]
-    r, own, ratios = np.empty(n_values), np.empty(n_values), np.empty(n_values)
+    r, class_caps, ratios = np.empty(n_values), np.empty(n_values), np.empty(n_values)
     for at in range(rows.shape[0]):
         c = rows[at]
         m = starts[c + 1] - starts[c]
         for i in range(m):
             e = starts[c] + i
             r[i] = counts[e]
-            own[i] = min(caps[values[e]], 1.0)
-            ratios[i] = r[i] / own[i] if own[i] > 0 else np.inf
-        out[at] = capped_part(r, own, ratios, m, share)
+            class_caps[i] = min(caps[values[e]], 1.0)
+            ratios[i] = r[i] / class_caps[i] if class_caps[i] > 0 else np.inf
+        out[at] = capped_part(r, class_caps, ratios, m, share)
     return out
 
 
 @compiled_within
-def part_that_fits(excess: Floats, held: Floats, n: int, slack: float, backwards: bool) -> tuple[float, float, float]:
-    """Return the largest part of ``held`` whose ``excess``, which ascends, adds up to no more than ``slack``.
+def part_that_fits(
+    excess: Floats, amounts: Floats, n: int, slack: float, backwards: bool
+) -> tuple[float, float, float]:
+    """Return the largest part of ``amounts`` whose ``excess``, which ascends, adds up to no more than ``slack``.
 
     Also return the excess from which values no longer fit, and the share that still does of one with just that.
     """
     left = 0.0
     for i in range(n):
         at = n - 1 - i if backwards else i
-        need = excess[at] * held[at]
+        need = excess[at] * amounts[at]
         if need > slack:
             return left + slack / excess[at], excess[at], slack / need
-        left += held[at]
+        left += amounts[at]
         slack -= need
     return left, np.inf, 0.0
 
@@ -199,7 +201,7 @@ def most_on_line(
     """
     out = np.zeros(rows.shape[0])
     m = q.shape[0]
-    held, part, weights, signs = np.zeros(m), np.empty(m), np.zeros(m), np.empty(m)
+    amounts, part, weights, signs = np.zeros(m), np.empty(m), np.zeros(m), np.empty(m)
     before, after, up_to = np.zeros(m), np.empty(m), np.empty(m)
     excess, ordered = np.empty(m), np.empty(m)
     mean, below = 0.0, 0.0
@@ -215,21 +217,21 @@ def most_on_line(
         c = rows[row]
         size = 0.0
         for i in range(m):
-            held[i] = signs[i] = 0.0
+            amounts[i] = signs[i] = 0.0
         for e in range(starts[c], starts[c + 1]):
-            held[places[values[e]]] = counts[e]
+            amounts[places[values[e]]] = counts[e]
             size += counts[e]
-        best = min(size, part_that_fits(before, held, m, TINY, True)[0])
-        best = min(best, part_that_fits(after, held, m, TINY, False)[0])
+        best = min(size, part_that_fits(before, amounts, m, TINY, True)[0])
+        best = min(best, part_that_fits(after, amounts, m, TINY, False)[0])
         for i in range(m):
-            part[i] = held[i]
+            part[i] = amounts[i]
         for cut in range(1, CUTS - 1):
             # The signs are summed, not averaged, and all that they are compared with is multiplied instead.
             below, moved = 0.0, False
             for i in range(m - 1):
                 below += part[i]
-                apart = below - size * up_to[i]
-                sign = 1.0 if apart > 0 else (-1.0 if apart < 0 else 0.0)
+                surplus = below - size * up_to[i]
+                sign = 1.0 if surplus > 0 else (-1.0 if surplus < 0 else 0.0)
                 moved |= signs[i] != (cut - 1) * sign
                 signs[i] += sign
             if cut > 1 and not moved:  # the same cut once more, and so on
@@ -240,17 +242,17 @@ def most_on_line(
                 mean += q[i] * weights[i]
             n = 0
             for i in range(m):
-                if held[i] > 0:
+                if amounts[i] > 0:
                     excess[n] = weights[i] - mean
-                    ordered[n] = held[i]
+                    ordered[n] = amounts[i]
                     n += 1
             sort_pairs(excess, ordered, n)
             left, threshold, share = part_that_fits(excess, ordered, n, cut * TINY, False)
             best = min(best, left)
             size = 0.0
             for i in range(m):
-                own = weights[i] - mean
-                part[i] = held[i] if own < threshold else (held[i] * share if own == threshold else 0.0)
+                weight = weights[i] - mean
+                part[i] = amounts[i] if weight < threshold else (amounts[i] * share if weight == threshold else 0.0)
                 size += part[i]
             if size <= 0.0:
                 break
@@ -269,33 +271,33 @@ def most_in_subtrees(
     out = np.zeros(rows.shape[0])
     n_levels, n_values = codes.shape
     height = n_levels - 1
-    most = most_nodes(codes)
-    caps = np.zeros((n_levels, most))
+    max_nodes = most_nodes(codes)
+    caps = np.zeros((n_levels, max_nodes))
     for level in range(height):
         for v in range(n_values):
             caps[level, codes[level, v]] += q[v]
-    held = np.zeros(most)
-    r, own, ratios = np.empty(n_values), np.empty(n_values), np.empty(n_values)
+    amounts = np.zeros(max_nodes)
+    r, node_caps, ratios = np.empty(n_values), np.empty(n_values), np.empty(n_values)
     for row in range(rows.shape[0]):
         c = rows[row]
         best = 0.0
         for e in range(starts[c], starts[c + 1]):
             best += counts[e]
         for level in range(height):
-            within = t * height / (level + 1)
-            if within >= 1:
+            radius = t * height / (level + 1)
+            if radius >= 1:
                 continue
             for e in range(starts[c], starts[c + 1]):
-                held[codes[level, values[e]]] += counts[e]
+                amounts[codes[level, values[e]]] += counts[e]
             m = 0
             for e in range(starts[c], starts[c + 1]):
                 node = codes[level, values[e]]
-                if held[node] > 0:
-                    r[m] = held[node]
-                    own[m] = min(caps[level, node], 1.0)
-                    ratios[m] = r[m] / own[m] if own[m] > 0 else np.inf
-                    held[node] = 0.0
+                if amounts[node] > 0:
+                    r[m] = amounts[node]
+                    node_caps[m] = min(caps[level, node], 1.0)
+                    ratios[m] = r[m] / node_caps[m] if node_caps[m] > 0 else np.inf
+                    amounts[node] = 0.0
                     m += 1
-            best = min(best, capped_part(r, own, ratios, m, 1 - within))
+            best = min(best, capped_part(r, node_caps, ratios, m, 1 - radius))
         out[row] = best
     return out

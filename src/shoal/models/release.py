@@ -20,7 +20,7 @@ from shoal.tables.frequency import Counts, FrequencyTable
 
 def records(table: FrequencyTable) -> Counts:
     """Return the records of each class; for a neighbourhood only the class's own, as neighbourhoods share records."""
-    return table.counts if table.own is None else table.own
+    return table.counts if table.own_counts is None else table.own_counts
 
 
 class ReleaseModel(PrivacyModel):
@@ -28,7 +28,7 @@ class ReleaseModel(PrivacyModel):
 
     max: float = Field(ge=0, le=1, strict=False)
     merging: ClassVar[Merging] = "table"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def value(self, table: FrequencyTable) -> float:
         """Return the figure of the whole release."""
@@ -93,7 +93,7 @@ class AverageRisk(ReleaseModel):
         return np.asarray(n / table.persons - self.max * n)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"average risk at most {self.max:g}"
 
@@ -115,7 +115,7 @@ class SampleUniqueness(ReleaseModel):
         return np.asarray(records(table) * ((table.persons == 1) - self.max))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"at most {self.max:.4g} of the records unique in the release"
 
@@ -136,6 +136,6 @@ class PopulationUniqueness(PopulationModel, ReleaseModel):
         return np.asarray(table.counts * ((table.people <= 1) - self.max))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"at most {self.max:.4g} of the records unique in the population"

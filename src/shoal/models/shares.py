@@ -20,7 +20,7 @@ from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveMode
 from shoal.models.diversity import shares
 from shoal.models.kernels import within_caps
 from shoal.models.parts import most_under_caps
-from shoal.notation.same_values import said_value
+from shoal.notation.same_values import plain_value
 from shoal.tables.frequency import Domain, Histogram, RowNumbers
 
 Shares = NDArray[np.float64]
@@ -44,7 +44,7 @@ class ShareBound(SensitiveModel):
         description="Values that at least this share of all records have are exempt: everybody would guess them.",
     )
     merging: ClassVar[Merging] = "convex"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def cap(self, q: Shares) -> Shares:
         """Return the largest allowed share of values whose share in the whole table is q."""
@@ -61,15 +61,15 @@ class ShareBound(SensitiveModel):
             common = np.asarray(domain.shares >= self.common - TOLERANCE)
         if not self.exempt:
             return common
-        exempt = set(map(said_value, self.exempt))
-        return np.array([said_value(text) in exempt for text in domain.texts], np.bool_) | common
+        exempt = set(map(plain_value, self.exempt))
+        return np.array([plain_value(text) in exempt for text in domain.texts], np.bool_) | common
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether no share in a class exceeds its cap; what is met exactly counts as met."""
         caps = self.caps(domain_of_values(histogram)) + TOLERANCE
         return within_caps(histogram.starts, histogram.values, histogram.counts, caps)
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
+    def max_passing_by_column(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part in which no share exceeds its cap."""
         caps = self.caps(domain_of_values(histogram)) + TOLERANCE
         return most_under_caps(histogram.starts, histogram.values, histogram.counts, rows, caps, 1.0)
@@ -88,8 +88,8 @@ class ShareBound(SensitiveModel):
         raise NotImplementedError
 
     @property
-    def beside(self) -> str:
-        """The number of exempt values, as ``asked`` shows it: the values are in the policy, not in messages."""
+    def exempt_words(self) -> str:
+        """The number of exempt values, as ``summary`` shows it: the values are in the policy, not in messages."""
         listed = f", {len(self.exempt)} exempt" if self.exempt else ""
         return listed if self.common is None else f"{listed}, common from {self.common:g}"
 
@@ -116,9 +116,9 @@ class LimitedGain(ShareBound):
         return np.asarray(np.divide(p - q, 1 - q, out=np.zeros_like(p), where=q < 1))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
-        return f"gain at most {self.gain:g}{self.where}{self.beside}"
+        return f"gain at most {self.gain:g}{self.where}{self.exempt_words}"
 
 
 def domain_of_values(histogram: Histogram) -> Domain:

@@ -14,8 +14,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from shoal.compiled.kernels import group, sum_by_class
-from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
+from shoal.compiled.grouping import group, sum_by_class
+from shoal.models.base import MAX_RECORDS, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct
 from shoal.models.shares import ShareBound, Shares
 from shoal.tables.frequency import Counts, FrequencyTable, RowNumbers, packed
@@ -30,12 +30,12 @@ class KAnonymity(PrivacyModel):
     """
 
     model: Literal["k-anonymity"] = "k-anonymity"
-    k: int = Field(ge=1, le=MOST)
+    k: int = Field(ge=1, le=MAX_RECORDS)
     columns: tuple[str, ...] | None = Field(default=None, min_length=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k"
     formula: ClassVar[str] = "n_E ≥ k"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     @field_validator("columns", mode="before")
     @classmethod
@@ -55,12 +55,12 @@ class KAnonymity(PrivacyModel):
         class_of, firsts = group(packed(table.codes[:, chosen]))
         if table.entities is not None:
             return np.diff(table.entities.merged(class_of, len(firsts)).starts)[class_of]
-        if table.own is None:
+        if table.own_counts is None:
             return sum_by_class(table.counts, class_of, len(firsts))[class_of]
         # Neighbourhoods overlap, so their counts cannot be added: matches in these columns are counted again.
-        alone = sum_by_class(table.own, class_of, len(firsts))
-        known = FrequencyTable(self.columns, table.codes[firsts][:, chosen], alone)
-        return neighbourhoods(known, [table.nulls[j] for j in chosen]).counts[class_of]
+        alone = sum_by_class(table.own_counts, class_of, len(firsts))
+        restricted = FrequencyTable(self.columns, table.codes[firsts][:, chosen], alone)
+        return neighbourhoods(restricted, [table.nulls[j] for j in chosen]).counts[class_of]
 
     def scores(self, table: FrequencyTable) -> Scores:
         """Return the size n_E of each class."""
@@ -71,7 +71,7 @@ class KAnonymity(PrivacyModel):
         return self.crowd(table) >= self.k
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"{self.k}-anonymity" + (f" over {', '.join(self.columns)}" if self.columns else "")
 
@@ -84,7 +84,7 @@ class MaximumRisk(PrivacyModel):
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "risk_max"
     formula: ClassVar[str] = "1/n_E ≤ max"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     def scores(self, table: FrequencyTable) -> Scores:
         """Return the risk 1/n_E of each class."""
@@ -95,7 +95,7 @@ class MaximumRisk(PrivacyModel):
         return np.asarray(table.persons * self.max >= 1 - TOLERANCE)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"re-identification risk at most {self.max:g}"
 
@@ -104,12 +104,12 @@ class PSensitive(SensitiveModel):
     """k-anonymity, and at least ``p`` distinct values of each sensitive column in every class."""
 
     model: Literal["p-sensitive"] = "p-sensitive"
-    p: int = Field(ge=1, le=MOST)
-    k: int = Field(ge=1, le=MOST)
+    p: int = Field(ge=1, le=MAX_RECORDS)
+    k: int = Field(ge=1, le=MAX_RECORDS)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
     formula: ClassVar[str] = "n_E ≥ k and m ≥ p"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _p_at_most_k(self) -> Self:
@@ -126,7 +126,7 @@ class PSensitive(SensitiveModel):
         return np.asarray((table.persons >= self.k) & (self.scores(table) >= self.p))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"{self.p}-sensitive {self.k}-anonymity{self.where}"
 
@@ -136,7 +136,7 @@ class AlphaK(ShareBound):
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
     alpha: float = Field(gt=0, le=1, strict=False)
-    k: int = Field(ge=1, le=MOST)
+    k: int = Field(ge=1, le=MAX_RECORDS)
     figure: ClassVar[str] = "alpha"
     formula: ClassVar[str] = "n_E ≥ k and every p_s ≤ α"
 
@@ -157,9 +157,9 @@ class AlphaK(ShareBound):
         return np.asarray((table.persons >= self.k) & super().passes(table))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
-        return f"({self.alpha:g}, {self.k})-anonymity{self.where}{self.beside}"
+        return f"({self.alpha:g}, {self.k})-anonymity{self.where}{self.exempt_words}"
 
 
 class PopulationModel(PrivacyModel):
@@ -175,11 +175,11 @@ class KMap(PopulationModel):
     """At least ``k`` people in the population share the tuple of every class."""
 
     model: Literal["k-map"] = "k-map"
-    k: int = Field(ge=1, le=MOST)
+    k: int = Field(ge=1, le=MAX_RECORDS)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k_map"
     formula: ClassVar[str] = "N_E ≥ k"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
         """Return the number N_E of people in the population for each class."""
@@ -190,7 +190,7 @@ class KMap(PopulationModel):
         return table.people >= self.k
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"{self.k}-map"
 
@@ -208,7 +208,7 @@ class DeltaPresence(PopulationModel):
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "presence"
     formula: ClassVar[str] = "low ≤ n_E/N_E ≤ high, for every class of the population"
-    least: ClassVar[bool] = False
+    lowest_is_worst: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -227,7 +227,7 @@ class DeltaPresence(PopulationModel):
         nobody_missing = self.low == 0 or table.absent == 0
         return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE) & nobody_missing)
 
-    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
+    def max_passing(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return the largest allowed share of the people in each population class."""
         return np.asarray(np.minimum(table.counts[rows], (self.high + TOLERANCE) * table.people[rows]))
 
@@ -236,6 +236,6 @@ class DeltaPresence(PopulationModel):
         return self.low == 0 or (table.absent == 0 and suppressed == 0)
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"({self.low:g}, {self.high:g})-presence"

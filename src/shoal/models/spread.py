@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.errors import PolicyError
-from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
+from shoal.models.base import MAX_RECORDS, TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.notation.numbers import parse_number
 from shoal.notation.same_values import says_nothing
 from shoal.tables.frequency import Domain, Histogram
@@ -27,12 +27,12 @@ class KEAnonymity(SensitiveModel):
     """
 
     model: Literal["k-e-anonymity"] = "k-e-anonymity"
-    k: int = Field(default=2, ge=1, le=MOST)
+    k: int = Field(default=2, ge=1, le=MAX_RECORDS)
     e: float = Field(ge=0, allow_inf_nan=False, strict=False)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "e"
     formula: ClassVar[str] = "k numbers differ, and max − min ≥ e"
-    least: ClassVar[bool] = True
+    lowest_is_worst: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
         """Return the distance from the smallest to the largest number of each class; 0 without numbers."""
@@ -50,13 +50,13 @@ class KEAnonymity(SensitiveModel):
         if not len(numbers):
             return np.zeros(histogram.n_classes, np.bool_)
         if self.k <= 2:  # two ends that differ are two numbers
-            several = self.score(histogram) > 0 if self.k == 2 else ~_none(numbers, histogram)
+            several = self.score(histogram) > 0 if self.k == 2 else ~_without_numbers(numbers, histogram)
         else:
             several = _different(numbers, histogram) >= self.k
         return np.asarray(several & (self.score(histogram) >= self.e * (1 - TOLERANCE)))
 
     @property
-    def asked(self) -> str:
+    def summary(self) -> str:
         """The requirement as one readable line."""
         return f"({self.k}, {self.e:g})-anonymity of numbers{self.where}"
 
@@ -79,13 +79,13 @@ def _numbers(domain: Domain) -> NDArray[np.float64]:
     return np.array([np.nan if x is None else float(x) for x in read])
 
 
-def _none(numbers: NDArray[np.float64], histogram: Histogram) -> Passing:
+def _without_numbers(numbers: NDArray[np.float64], histogram: Histogram) -> Passing:
     """Return which classes have no number."""
     return np.asarray(np.add.reduceat(~np.isnan(numbers), histogram.starts[:-1], dtype=np.int64) == 0)
 
 
 def _different(numbers: NDArray[np.float64], histogram: Histogram) -> NDArray[np.int64]:
     """Return how many different numbers each class has."""
-    there = ~np.isnan(numbers)
-    pairs = np.unique(np.column_stack([histogram.class_of_entry[there], numbers[there]]), axis=0)
+    is_number = ~np.isnan(numbers)
+    pairs = np.unique(np.column_stack([histogram.class_of_entry[is_number], numbers[is_number]]), axis=0)
     return np.bincount(pairs[:, 0].astype(np.int64), minlength=histogram.n_classes)

@@ -104,7 +104,7 @@ class Verdicts(Answered, Shown):
 
     def same(self, other: Verdicts) -> bool:
         """Return whether another count gives the same verdicts; float sums may differ in their last digits."""
-        worst, theirs = ([verdict.worst for verdict in found.verdicts] for found in (self, other))
+        worst, theirs = ([verdict.worst for verdict in verdicts.verdicts] for verdicts in (self, other))
         return self._counts == other._counts and np.allclose(worst, theirs, rtol=1e-9, atol=1e-12, equal_nan=True)
 
     @property

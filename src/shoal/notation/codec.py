@@ -37,20 +37,20 @@ def encode_texts(name: str, column: pa.ChunkedArray) -> Coded:
     words = _as_text(name, encoded.dictionary)
     indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
     indices = indices.to_numpy(zero_copy_only=False)
-    place = pc.sort_indices(words).to_numpy()  # UTF-8 bytes sort as code points do
+    order = pc.sort_indices(words).to_numpy()  # UTF-8 bytes sort as code points do
     if pa.types.is_dictionary(column.type):  # which may list values that do not occur
-        there = np.zeros(len(words) + 1, np.bool_)
-        there[indices] = True
-        place = place[there[place]]
-    ranked = words.take(pa.array(place))
+        occurs = np.zeros(len(words) + 1, np.bool_)
+        occurs[indices] = True
+        order = order[occurs[order]]
+    ranked = words.take(pa.array(order))
     # Two values of the column may share a text (a decimal's trailing zeros): they get one code.
     new = np.ones(len(ranked), np.bool_)
     new[1:] = pc.not_equal(ranked[1:], ranked[:-1]).to_numpy(zero_copy_only=False)
     lookup = np.full(len(words) + 1, -1, np.int32)  # index -1, for null, refers to the last entry
-    lookup[place] = np.cumsum(new) - 1
+    lookup[order] = np.cumsum(new) - 1
     codes = lookup[indices]
     distinct = ranked.filter(pa.array(new))
-    return Coded(codes, tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(place[new])))
+    return Coded(codes, tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(order[new])))
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:

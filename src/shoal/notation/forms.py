@@ -129,10 +129,10 @@ def _range_forms(mark: DecimalMark) -> _Ranges:
     plain = rf"({_digits(mark)}{_EXPONENT})"
     signed = rf"([+\-−]?{_digits(mark)}{_EXPONENT}|{_ENDLESS})"
     dash = r"\s*(?:-|–|—|\.\.+|…|\bto\b)\s*"
-    apart = r"\s*[,;]\s*" if mark == "." else r"(?:\s*;\s*|\s*,\s+)"
+    comma = r"\s*[,;]\s*" if mark == "." else r"(?:\s*;\s*|\s*,\s+)"
     return _Ranges(
         re.compile(rf"([+\-−]?{_digits(mark)}{_EXPONENT}){dash}([+\-−]?{_digits(mark)}{_EXPONENT})"),
-        re.compile(rf"([\[\](])\s*{signed}(?:{apart}|{dash}){signed}\s*([\[\])])"),
+        re.compile(rf"([\[\](])\s*{signed}(?:{comma}|{dash}){signed}\s*([\[\])])"),
         re.compile(rf"({_any_of([*_BELOW, *_ABOVE])})\s*{signed}", re.IGNORECASE),
         re.compile(rf"{plain}\s*({_any_of([*_AND_MORE, *_AND_LESS])})", re.IGNORECASE),
         re.compile(r"([0-9]*0)'?s"),
@@ -151,22 +151,22 @@ def read_range(text: str, mark: DecimalMark = ".") -> Range | None:
     text, forms = text.strip(), _range_forms(mark)
     if not text or len(text) > 120 or _ISO_DAY.fullmatch(text):  # which no form of a range matches, but slowly
         return None
-    found: Range | None = None
+    parsed: Range | None = None
     if match := forms.between.fullmatch(text):
-        found = _range(_end(match[1], mark), _end(match[2], mark), True, True)
+        parsed = _range(_end(match[1], mark), _end(match[2], mark), True, True)
     elif match := forms.brackets.fullmatch(text):
-        found = _range(_end(match[2], mark), _end(match[3], mark), match[1] == "[", match[4] == "]")
+        parsed = _range(_end(match[2], mark), _end(match[3], mark), match[1] == "[", match[4] == "]")
     elif match := forms.one_sided.fullmatch(text):
         sign, end = match[1].lower(), _end(match[2], mark)
         below = sign in _BELOW
-        found = _range(-INFINITY, end, True, _BELOW[sign]) if below else _range(end, INFINITY, _ABOVE[sign], True)
+        parsed = _range(-INFINITY, end, True, _BELOW[sign]) if below else _range(end, INFINITY, _ABOVE[sign], True)
     elif match := forms.words.fullmatch(text):
-        end, more = _end(match[1], mark), match[2].lower() in _AND_MORE
-        found = _range(end, INFINITY, True, True) if more else _range(-INFINITY, end, True, True)
+        end, upwards = _end(match[1], mark), match[2].lower() in _AND_MORE
+        parsed = _range(end, INFINITY, True, True) if upwards else _range(-INFINITY, end, True, True)
     elif match := forms.decade.fullmatch(text):
         start = _end(match[1], ".")
-        found = None if start is None else _range(start, start + 10, True, False)
-    return found
+        parsed = None if start is None else _range(start, start + 10, True, False)
+    return parsed
 
 
 def _range(first: Decimal | None, last: Decimal | None, first_within: bool, last_within: bool) -> Range | None:
@@ -256,10 +256,10 @@ def day_order(texts: Sequence[str]) -> DayOrder | None:
     """Return whether day or month comes first in dates that end with the year; None if that is undetermined."""
     orders: set[DayOrder] = set()
     for text in texts:
-        if found := _YEAR_LAST.fullmatch(text.strip()):
-            if found[2] == "." or int(found[1]) > 12:
+        if match := _YEAR_LAST.fullmatch(text.strip()):
+            if match[2] == "." or int(match[1]) > 12:
                 orders.add("dmy")
-            elif int(found[3]) > 12:
+            elif int(match[3]) > 12:
                 orders.add("mdy")
     return orders.pop() if len(orders) == 1 else None
 
@@ -269,38 +269,38 @@ def read_date(text: str, order: DayOrder | None = None) -> Moments | None:
     """Parse a day or a time, as precise as it is written; midnight means the whole day, as programs write days."""
     text = text.strip()
     try:
-        if found := _TIMESTAMP.fullmatch(text):
-            return _timestamp(found)
-        if found := _YEAR_FIRST.fullmatch(text):
-            return _days(date(int(found[1]), int(found[2]), int(found[3])))
-        if order is not None and (found := _YEAR_LAST.fullmatch(text)):
-            day, month = (found[1], found[3]) if order == "dmy" else (found[3], found[1])
-            return _days(date(int(found[4]), int(month), int(day)))
+        if match := _TIMESTAMP.fullmatch(text):
+            return _timestamp(match)
+        if match := _YEAR_FIRST.fullmatch(text):
+            return _days(date(int(match[1]), int(match[2]), int(match[3])))
+        if order is not None and (match := _YEAR_LAST.fullmatch(text)):
+            day, month = (match[1], match[3]) if order == "dmy" else (match[3], match[1])
+            return _days(date(int(match[4]), int(month), int(day)))
     except ValueError:  # February 30
         return None
     return None
 
 
-def _timestamp(found: re.Match[str]) -> Moments:
-    start, end = _days(date(int(found[1]), int(found[2]), int(found[3])))
-    if found[4] is None:
+def _timestamp(match: re.Match[str]) -> Moments:
+    start, end = _days(date(int(match[1]), int(match[2]), int(match[3])))
+    if match[4] is None:
         return start, end
-    hour, minute, second = (int(part or 0) for part in found.group(4, 5, 6))
-    fraction = (found[7] or "")[:6]
+    hour, minute, second = (int(part or 0) for part in match.group(4, 5, 6))
+    fraction = (match[7] or "")[:6]
     since = ((hour * 60 + minute) * 60 + second) * 1_000_000 + (int(fraction.ljust(6, "0")) if fraction else 0)
     if since == 0:
         return start, end
-    precision = 60_000_000 if found[6] is None else 10 ** (6 - len(fraction))
+    precision = 60_000_000 if match[6] is None else 10 ** (6 - len(fraction))
     return start + since, start + since + precision
 
 
 def read_period(text: str, order: DayOrder | None = None) -> Moments | None:
     """Parse a day, month, quarter, year, decade, or a range: 2001-02, Feb 2001, 2001-Q1, 2001/2003, since 2001."""
     text = text.strip()
-    if (one := _unit(text, order)) is not None:
-        return one
-    if (found := _SINCE.fullmatch(text)) and (end := _unit(found[2], order)) is not None:
-        return _one_sided(found[1].lower(), end)
+    if (unit := _unit(text, order)) is not None:
+        return unit
+    if (match := _SINCE.fullmatch(text)) and (end := _unit(match[2], order)) is not None:
+        return _one_sided(match[1].lower(), end)
     inner = text[1:-1].strip() if text[:1] in ("[", "(") and text[-1:] in ("]", ")") else text
     for separator in ("/", " - ", " to ", "..", "–", "—", ", ", ",", "-"):
         for at in (i for i in range(len(inner)) if inner.startswith(separator, i)):
@@ -321,16 +321,16 @@ def _unit(text: str, order: DayOrder | None) -> Moments | None:
     text = text.strip()
     if (day := read_date(text, order)) is not None:
         return day
-    if found := _MONTH.fullmatch(text):
-        return _months(int(found[1] or found[4]), int(found[2] or found[3]))
-    if found := _NAMED_MONTH.fullmatch(text):
-        return _months(int(found[2] or found[3]), _MONTHS.get((found[1] or found[4]).lower(), 0))
-    if found := _QUARTER.fullmatch(text):
-        return _months(int(found[1] or found[4]), 3 * int(found[2] or found[3]) - 2, 3)
-    if found := _YEAR.fullmatch(text):
-        return _months(int(found[1]), 1, 12)
-    if found := _DECADE.fullmatch(text):
-        return _months(int(found[1]) * 10, 1, 120)
+    if match := _MONTH.fullmatch(text):
+        return _months(int(match[1] or match[4]), int(match[2] or match[3]))
+    if match := _NAMED_MONTH.fullmatch(text):
+        return _months(int(match[2] or match[3]), _MONTHS.get((match[1] or match[4]).lower(), 0))
+    if match := _QUARTER.fullmatch(text):
+        return _months(int(match[1] or match[4]), 3 * int(match[2] or match[3]) - 2, 3)
+    if match := _YEAR.fullmatch(text):
+        return _months(int(match[1]), 1, 12)
+    if match := _DECADE.fullmatch(text):
+        return _months(int(match[1]) * 10, 1, 120)
     return None
 
 

@@ -37,15 +37,15 @@ def read_set(text: str) -> tuple[str, ...] | None:
     body, at = text[1:-1], 0
     members: list[str] = []
     while at < len(body) or not members:
-        found = _MEMBER.match(body, at)
-        if found is None:
+        match = _MEMBER.match(body, at)
+        if match is None:
             return None
-        member, end = found.groups()
+        member, end = match.groups()
         try:
             members.append(json.loads(member) if member.startswith('"') else member)
         except ValueError:
             return None
-        at = found.end()
+        at = match.end()
         if not end:
             return tuple(members)
     return None
@@ -71,8 +71,8 @@ _DAYS = re.compile(rf"({_DAY}|{_TIME})/({_DAY}|{_TIME})")
 
 def days_of(text: str) -> tuple[str, str]:
     """Return the first and last day or time of a range of these; any other text is both."""
-    found = _DAYS.fullmatch(text)
-    return (found[1], found[2]) if found else (text, text)
+    match = _DAYS.fullmatch(text)
+    return (match[1], match[2]) if match else (text, text)
 
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -80,20 +80,20 @@ _UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _CLOSED = (re.compile(rf"({_UNSIGNED})-({_UNSIGNED})"), re.compile(rf"\[({_NUMBER}), ({_NUMBER})\]"))
 _AT_LEAST = re.compile(rf">=({_NUMBER})")
 _AT_MOST = re.compile(rf"<=({_NUMBER})")
-_ONE = re.compile(_NUMBER)
+_SINGLE = re.compile(_NUMBER)
 
 
 def ends_of(text: str) -> tuple[str | None, str | None] | None:
     """Return the ends of a range of numbers as written, None at an open end; None for other texts."""
-    if _ONE.fullmatch(text):
+    if _SINGLE.fullmatch(text):
         return text, text
     for form in _CLOSED:
-        if found := form.fullmatch(text):
-            return found[1], found[2]
-    if found := _AT_LEAST.fullmatch(text):
-        return found[1], None
-    if found := _AT_MOST.fullmatch(text):
-        return None, found[1]
+        if match := form.fullmatch(text):
+            return match[1], match[2]
+    if match := _AT_LEAST.fullmatch(text):
+        return match[1], None
+    if match := _AT_MOST.fullmatch(text):
+        return None, match[1]
     return None
 
 
@@ -102,5 +102,5 @@ _HALF_OPEN = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\)")
 
 def half_open_ends_of(text: str) -> tuple[str, str] | None:
     """Return the ends of ``[0.5, 1)`` as written; None for other texts."""
-    found = _HALF_OPEN.fullmatch(text)
-    return (found[1], found[2]) if found else None
+    match = _HALF_OPEN.fullmatch(text)
+    return (match[1], match[2]) if match else None

@@ -32,11 +32,11 @@ class _Pandas(MetaPathFinder, Loader):
             return None
         if self.hidden_from == get_ident():
             raise ModuleNotFoundError("pandas is not loaded yet", name="pandas")
-        found = PathFinder.find_spec(name, path, target)
-        if found is None or found.loader is None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
             return None
-        self.loader, found.loader = found.loader, self
-        return found
+        self.loader, spec.loader = spec.loader, self
+        return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         assert self.loader is not None

@@ -16,63 +16,19 @@ from numpy.typing import NDArray
 
 from shoal.notation.numbers import parse_number
 
-Said = str | Decimal
+Meaning = str | Decimal
 
 PRECISE = Context(prec=12)  # significant digits of a number with decimals; further ones are noise of computing
 
-# Texts for "unknown", compared as ``said_value`` returns them, without blanks and marks around them.
-NOTHING = frozenset(
-    (
-        "",
-        "declined",
-        "desconocido",
-        "do not know",
-        "don't know",
-        "inconnu",
-        "k. a",
-        "k.a",
-        "keine angabe",
-        "keine antwort",
-        "missing",
-        "n.a",
-        "n.a.",
-        "n/a",
-        "na",
-        "nan",
-        "ne sait pas",
-        "nicht bekannt",
-        "no answer",
-        "no contesta",
-        "no data",
-        "no response",
-        "no sabe",
-        "non renseigne",
-        "non renseigné",
-        "not answered",
-        "not applicable",
-        "not asked",
-        "not available",
-        "not known",
-        "not recorded",
-        "not reported",
-        "not specified",
-        "not stated",
-        "ns/nc",
-        "null",
-        "prefer not to say",
-        "refusal",
-        "refused",
-        "sans reponse",
-        "sans réponse",
-        "sin respuesta",
-        "suppressed",
-        "unbekannt",
-        "unk",
-        "unknown",
-        "unspecified",
-        "weiss nicht",
-    )
-)
+# Texts for "unknown", compared as ``plain_value`` returns them, without blanks and marks around them.
+NOTHING = frozenset((
+    "", "declined", "desconocido", "do not know", "don't know", "inconnu", "k. a", "k.a", "keine angabe",
+    "keine antwort", "missing", "n.a", "n.a.", "n/a", "na", "nan", "ne sait pas", "nicht bekannt", "no answer",
+    "no contesta", "no data", "no response", "no sabe", "non renseigne", "non renseigné", "not answered",
+    "not applicable", "not asked", "not available", "not known", "not recorded", "not reported", "not specified",
+    "not stated", "ns/nc", "null", "prefer not to say", "refusal", "refused", "sans reponse", "sans réponse",
+    "sin respuesta", "suppressed", "unbekannt", "unk", "unknown", "unspecified", "weiss nicht",
+))  # fmt: skip
 MARKS = " \t\n\r\v\f?*.-_#<>()[]{}/\\'\""
 
 # Letters of other alphabets that look like Latin ones; both cases, as a text is lowered first.
@@ -82,7 +38,7 @@ LOOKS_LATIN = str.maketrans(
 )
 
 
-def said_value(text: str | None) -> Said:
+def plain_value(text: str | None) -> Meaning:
     """Return what a text says: a number, or the text in one spelling; nothing for a missing one.
 
     Letters of either case, blanks around and between words, the ways of Unicode to encode the same characters, letters
@@ -101,20 +57,20 @@ def said_value(text: str | None) -> Said:
 
 def says_nothing(text: str | None) -> bool:
     """Return whether a text means that the value is unknown."""
-    said = said_value(text)
-    return isinstance(said, str) and (said in NOTHING or said.strip(MARKS) in NOTHING)
+    content = plain_value(text)
+    return isinstance(content, str) and (content in NOTHING or content.strip(MARKS) in NOTHING)
 
 
 def spelled_alike(texts: Sequence[str | None]) -> NDArray[np.int32]:
     """Return for each text the number of its value; texts that say the same get the same number."""
-    numbered: dict[Said, int] = {}
-    return np.array([numbered.setdefault(said_value(text), len(numbered)) for text in texts], np.int32)
+    numbered: dict[Meaning, int] = {}
+    return np.array([numbered.setdefault(plain_value(text), len(numbered)) for text in texts], np.int32)
 
 
-def told_values(texts: Sequence[str | None]) -> NDArray[np.int32]:
+def numbered_meanings(texts: Sequence[str | None]) -> NDArray[np.int32]:
     """Return for each text the number of its value, and −1 for one that says nothing."""
-    numbered: dict[Said, int] = {}
+    numbered: dict[Meaning, int] = {}
     return np.array(
-        [-1 if says_nothing(text) else numbered.setdefault(said_value(text), len(numbered)) for text in texts],
+        [-1 if says_nothing(text) else numbered.setdefault(plain_value(text), len(numbered)) for text in texts],
         np.int32,
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.data import Data
 from shoal.engines.opening import original_of, rows_of
 from shoal.errors import DataError, PolicyError
@@ -276,7 +276,7 @@ def _others(
     strange = [i for i, text in enumerate(texts) if not covered[i] and text != TOP]
     if not strange:
         return np.empty((len(labels), 0), np.int64), []
-    read = LeavesBehind.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
+    read = LeavesBehind.read(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
     text_of = np.repeat(np.array(strange, np.int64), [len(values) for values in read.behind])
     leaf_of = np.fromiter((leaf for values in read.behind for leaf in values), np.int64, len(text_of))
     order = np.lexsort((text_of, leaf_of))
@@ -297,7 +297,7 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> t
     return kinds[firsts], sum_by_class(counts, class_of, len(firsts))
 
 
-# ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
+# ── Consistent pairs ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> csr_array:

@@ -47,16 +47,16 @@ _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 def certificate_of(release: Release, output: str, created: str) -> dict[str, Any]:
     """Return the certificate of a release whose rows have the digest ``output``; plain values for JSON."""
     recoding, policy, counted = release.recoding, release.policy, release.counted
-    told = _Told(release)
+    statements = _Statements(release)
     certificate = {
         "schema": SCHEMA,
         "policy": neutral(policy).model_dump(mode="json", exclude_none=True),
         "input": {"hmac_sha256": keyed(release.key, "input", counted.fingerprint), "records": counted.n_records},
         "output": {"sha256": output, "records": release.rows.n_records, "suppressed": release.suppressed},
-        "requirements": told.requirements(),
-        "measured": told.measured(),
-        "loss": told.losses(),
-        "levels": told.levels(),
+        "requirements": statements.requirements(),
+        "measured": statements.measured(),
+        "loss": statements.losses(),
+        "levels": statements.levels(),
         "hierarchies": {
             name: keyed(release.key, f"hierarchy {name}", fingerprint)
             for name, fingerprint in recoding.fingerprints.items()
@@ -71,7 +71,7 @@ def certificate_of(release: Release, output: str, created: str) -> dict[str, Any
         "preset": _preset(policy),
         "seed": policy.release.seed,
         "publication": release.publication,
-        "findings": [told.finding(each) for each in release.findings],
+        "findings": [statements.finding(listed) for listed in release.findings],
         "versions": {"python": platform.python_version(), "shoal": __version__}
         | {name: version(name) for name in _PARTS},
         "created": created,
@@ -111,7 +111,7 @@ def needs_more(name: str, policy: Policy, dropped: int) -> bool:
     )
 
 
-class _Told:
+class _Statements:
     """The parts of the certificate, rounded where necessary."""
 
     def __init__(self, release: Release) -> None:
@@ -120,15 +120,15 @@ class _Told:
         self.dropped = release.suppressed if release.policy.release.suppressed == "drop" else 0
 
     def requirements(self) -> list[dict[str, Any]]:
-        models = {model.asked: model for model in self.policy.models}
-        told = []
+        models = {model.summary: model for model in self.policy.models}
+        requirements = []
         for verdict in self.release.verdicts.verdicts:
             model, line = models.get(verdict.asked), verdict.as_dict()
             hidden = model is None or (isinstance(model, COMPARED) and self.dropped > 0)
             if hidden or needs_more(verdict.figure, self.policy, self.dropped):
                 line["worst"] = rounded(line["worst"])
-            told.append(line)
-        return told
+            requirements.append(line)
+        return requirements
 
     def measured(self) -> dict[str, Any]:
         return dict(self._figures(self.release.measured.as_dict()))
@@ -144,9 +144,9 @@ class _Told:
         """The objective with two digits, and the losses that follow from the release, exactly."""
         loss, objective = self.release.loss, self.policy.release.objective
         exact = {name: loss[name] for name in OF_RELEASE if name in loss}
-        more = {name: rounded(loss[name]) for name in ("sensitive", "with-sensitive") if name in loss}
-        more |= {} if objective in exact or objective not in loss else {objective: rounded(loss[objective])}
-        return exact | more
+        further = {name: rounded(loss[name]) for name in ("sensitive", "with-sensitive") if name in loss}
+        further |= {} if objective in exact or objective not in loss else {objective: rounded(loss[objective])}
+        return exact | further
 
     def levels(self) -> dict[str, int | str | None]:
         """The levels; that of a mask that hides everything is omitted: it is the length of the longest value."""
@@ -178,8 +178,8 @@ class _Told:
 def _without_counts(attacks: Any) -> Any:
     """Return results of attacks with two digits, without the numbers of people and the sentences that contain them."""
     if isinstance(attacks, Mapping):
-        kept = {name: part for name, part in attacks.items() if name not in ("attempts", "successes", "sentence")}
-        return {name: _without_counts(part) for name, part in kept.items()}
+        figures = {name: part for name, part in attacks.items() if name not in ("attempts", "successes", "sentence")}
+        return {name: _without_counts(part) for name, part in figures.items()}
     if isinstance(attacks, list | tuple):
         return [_without_counts(part) for part in attacks]
     return rounded(attacks)

@@ -48,13 +48,13 @@ def _column(values: Values, table: pa.Table, weights: Counts) -> pa.Table:
     ordered = hierarchy.leaf_order in ("numeric", "time")
     lines = [
         _line(text, [hierarchy.leaves[leaf] for leaf in leaves if leaf != hierarchy.uncovered], n, ordered=ordered)
-        for leaves, text, n in sorted(released, key=lambda found: found[0])
+        for leaves, text, n in sorted(released, key=lambda entry: entry[0])
     ]
     return pa.Table.from_pylist(lines, schema=SCHEMA)
 
 
 def _line(text: Label, leaves: Sequence[Label], records: int, *, ordered: bool) -> dict[str, object]:
-    known = [leaf for leaf in leaves if leaf is not None]
-    if ordered and known:
-        return {"released": text, "first": known[0], "last": known[-1], "records": records}
+    present = [leaf for leaf in leaves if leaf is not None]
+    if ordered and present:
+        return {"released": text, "first": present[0], "last": present[-1], "records": records}
     return {"released": text, "values": list(leaves), "records": records}

@@ -61,8 +61,8 @@ def refuse_to_overwrite(source: Any, target: str | Path) -> None:
     if not isinstance(source, str | Path):
         return
     try:
-        same = Path(source).samefile(target)
+        is_source = Path(source).samefile(target)
     except (OSError, ValueError):  # one of them does not exist, or no file can have its name
         return
-    if same:
+    if is_source:
         raise OutputError(f"{target} is the input itself", "write to another file")

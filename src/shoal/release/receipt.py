@@ -33,9 +33,9 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def keyed(key: bytes, what: str, fingerprint: str) -> str:
+def keyed(key: bytes, purpose: str, fingerprint: str) -> str:
     """Return the HMAC-SHA-256 of a fingerprint; ``what`` separates the digests of different kinds of data."""
-    return hmac.new(key, f"shoal {what}\n{fingerprint}".encode(), "sha256").hexdigest()
+    return hmac.new(key, f"shoal {purpose}\n{fingerprint}".encode(), "sha256").hexdigest()
 
 
 def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def read_receipt(receipt: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
         )
     key_of(claims)
     digests = [claims.get(name) for name in ("input", "output")]
-    told = all(isinstance(part, Mapping) and isinstance(part.get("sha256"), str) for part in digests)
-    if not told or not isinstance(claims.get("hierarchies"), Mapping):
+    are_digests = all(isinstance(part, Mapping) and isinstance(part.get("sha256"), str) for part in digests)
+    if not are_digests or not isinstance(claims.get("hierarchies"), Mapping):
         raise DataError("the receipt is incomplete", "was it modified?")
     return claims
 

@@ -186,7 +186,7 @@ class Release(Publishable, Shown):
         return drawn
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "key"}
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "key"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({"key": new_key()} | state)
@@ -197,9 +197,9 @@ class Release(Publishable, Shown):
         return copied
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
+        requirements = ", ".join(f"{verdict.asked} {verdict.outcome}" for verdict in self.verdicts.verdicts)
         records, classes = format_count(self.verdicts.records, "record"), format_count(self.verdicts.classes, "class")
-        return f"<Release of {records} in {classes}: {self.publication}; {asked}>"
+        return f"<Release of {records} in {classes}: {self.publication}; {requirements}>"
 
 
 def now() -> str:

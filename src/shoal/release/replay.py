@@ -53,10 +53,10 @@ SCHEMA = "shoal-recoding/1"
 def described(release: Release) -> dict[str, Any]:
     """Return the recoding of a release as plain values for JSON."""
     recoding, table = release.recoding, release.counted.table
-    kept: dict[str, Any] = {"schema": SCHEMA, "policy": release.policy.model_dump(mode="json", exclude_none=True)}
+    saved: dict[str, Any] = {"schema": SCHEMA, "policy": release.policy.model_dump(mode="json", exclude_none=True)}
     released = recoding.released
     if isinstance(recoding, Cells):
-        return kept | {"tuples": _tuples(recoding, table)}
+        return saved | {"tuples": _tuples(recoding, table)}
     parts = recoding.parts(_every_leaf(table))
     columns = {}
     for j, values in enumerate(released):
@@ -74,7 +74,7 @@ def described(release: Release) -> dict[str, Any]:
     if not isinstance(recoding, FullDomain | Cuts):
         raise TypeError(f"{type(recoding).__name__} has no suppressed tuples")
     suppressed = [[released[j].labels[n] for j, n in enumerate(codes)] for codes in recoding.suppressed.tolist()]
-    return kept | {"columns": columns, "suppressed": suppressed}
+    return saved | {"columns": columns, "suppressed": suppressed}
 
 
 def _lies_in(leaf: Label, label: Label) -> bool:
@@ -98,16 +98,16 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
     parts = recoding.parts(table)
     order = np.lexsort((-parts.counts, parts.row))
     order = order[~parts.suppressed[order]]
-    found: dict[tuple[Label, ...], list[Label]] = {}
+    labels_of: dict[tuple[Label, ...], list[Label]] = {}
     for i in order.tolist():
         codes = table.codes[parts.row[i]]
         tuple_ = tuple(h.leaves[leaf] for h, leaf in zip(table.hierarchies, codes.tolist(), strict=True))
         if any(h.uncovered == leaf for h, leaf in zip(table.hierarchies, codes.tolist(), strict=True)):
             continue  # the leaf represents values that it does not name
-        found.setdefault(
+        labels_of.setdefault(
             tuple_, [values.labels[n] for values, n in zip(recoding.released, parts.codes[i].tolist(), strict=True)]
         )
-    return [[list(tuple_), labels] for tuple_, labels in found.items()]
+    return [[list(tuple_), labels] for tuple_, labels in labels_of.items()]
 
 
 def save_recoding(release: Release, path: str | Path, *, force: bool = False) -> None:
@@ -197,30 +197,30 @@ def replay(
     >>> done.table["age"].to_pylist(), done.held_back
     (['30-39', '30-39'], 1)
     """
-    kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
+    saved = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
     if folder is None:
         folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
-    policy = _policy(kept, Path(folder))
+    policy = _policy(saved, Path(folder))
     engine = original_of(data, policy)
     require_columns(engine.columns, policy)
     rows = engine.tallied(policy)
     if policy.release.nulls == "forbid":
         rows.forbid_nulls(policy)
     weights = np.ones(rows.table.num_rows, np.int64) if rows.weights is None else rows.weights
-    became, known = by_tuple(kept, rows, policy) if "tuples" in kept else by_value(kept, rows, policy)
-    gone = known & is_among(became, kept.get("suppressed", []))
+    maps, is_covered = by_tuple(saved, rows, policy) if "tuples" in saved else by_value(saved, rows, policy)
+    is_suppressed = is_covered & is_among(maps, saved.get("suppressed", []))
     outside = population_of(policy)
     reference = Reference(rows.domains(policy), None if outside is None else outside.people(policy), policy.marks)
-    left = np.flatnonzero(known & ~gone)
+    left = np.flatnonzero(is_covered & ~is_suppressed)
     n_left = int(weights[left].sum())
     while len(left):
-        seen = expected(rows, policy, became, left)
-        table = recounted_groups(seen, policy.quasi, reference)
-        bad = failing(seen.table, table, policy)
+        groups = expected(rows, policy, maps, left)
+        table = recounted_groups(groups, policy.quasi, reference)
+        bad = failing(groups.table, table, policy)
         if not bad.any():
             break
         left = left[~bad]
-    unknown, suppressed = int(weights[~known].sum()), int(weights[gone].sum())
+    unknown, suppressed = int(weights[~is_covered].sum()), int(weights[is_suppressed].sum())
     breaking = n_left - int(weights[left].sum())
     if not len(left):
         raise InfeasibleError(
@@ -230,18 +230,24 @@ def replay(
         )
     stays = np.zeros(rows.table.num_rows, np.bool_)
     stays[left] = True
-    changed = {name: of.column for name, of in zip(policy.quasi, became, strict=True) if not of.same}
+    changed = {
+        name: column_map.column
+        for name, column_map in zip(policy.quasi, maps, strict=True)
+        if not column_map.is_unchanged
+    }
     released = engine.recoded(rows, changed, stays, policy)
     table = recounted(released, policy, reference)
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
     attacks = measured(released, engine, policy)
     verdicts = judge_release(table, policy, attacks=attacks, mined=mine(released, policy), gaps=gaps)
     require(verdicts)
-    tell = {
-        name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
-        for name, of in zip(policy.quasi, became, strict=True)
+    dependences = {
+        name: dependence_of(column_map.codes[left], rows.numbered(name)[left], weights[left])
+        for name, column_map in zip(policy.quasi, maps, strict=True)
     }
-    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy, attacks)))
+    verdicts = replace(
+        verdicts, findings=findings_of(of_replay(engine, rows, released, dependences, table, policy, attacks))
+    )
     if strict:
         verdicts.require_publishable()
     log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + breaking)
@@ -250,33 +256,33 @@ def replay(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        kept = read_json(read_bounded(path).decode())
+        saved = read_json(read_bounded(path).decode())
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        kept = None
-    if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
+        saved = None
+    if not isinstance(saved, dict) or saved.get("schema") != SCHEMA:
         raise DataError(
             f"{path} is not a recoding",
             "write one with shoal.release.replay.save_recoding",
             option="shoal anonymize --recoding",
         )
-    return kept
+    return saved
 
 
-def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
+def _policy(saved: Mapping[str, Any], folder: Path) -> Policy:
     """Return the policy of a recoding, after checking that the rest of the recoding matches it."""
     try:
-        policy = Policy.of(kept.get("policy", {}), folder)
+        policy = Policy.of(saved.get("policy", {}), folder)
     except PolicyError as error:
         raise DataError(f"the recoding contains no valid policy: {error.message}", error.hint) from None
     n = len(policy.quasi)
-    if "tuples" in kept:
-        fits = _are(kept["tuples"], lambda pair: _are(pair, lambda labels: _are_labels(labels, n), 2))
+    if "tuples" in saved:
+        fits = _are(saved["tuples"], lambda pair: _are(pair, lambda labels: _are_labels(labels, n), 2))
     else:
-        columns = kept.get("columns")
+        columns = saved.get("columns")
         fits = isinstance(columns, Mapping) and all(_is_column(columns.get(name)) for name in policy.quasi)
-    if not fits or not _are(kept.get("suppressed", []), lambda labels: _are_labels(labels, n)):
+    if not fits or not _are(saved.get("suppressed", []), lambda labels: _are_labels(labels, n)):
         raise DataError(
             "the recoding does not cover the quasi-identifiers of its policy",
             "was it modified? Write it again",
@@ -285,17 +291,17 @@ def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
     return policy
 
 
-def _is_column(given: Any) -> bool:
-    if not isinstance(given, Mapping) or not _are(given.get("values"), lambda pair: _are_labels(pair, 2)):
+def _is_column(column: Any) -> bool:
+    if not isinstance(column, Mapping) or not _are(column.get("values"), lambda pair: _are_labels(pair, 2)):
         return False
-    level = given.get("level", "")
+    level = column.get("level", "")
     return level is None or (isinstance(level, int) and not isinstance(level, bool) and level >= 0)
 
 
-def _are_labels(given: Any, n: int) -> bool:
-    return _are(given, lambda label: label is None or isinstance(label, str), n)
+def _are_labels(labels: Any, n: int) -> bool:
+    return _are(labels, lambda label: label is None or isinstance(label, str), n)
 
 
-def _are(given: Any, fits: Callable[[Any], bool], n: int | None = None) -> bool:
+def _are(items: Any, fits: Callable[[Any], bool], n: int | None = None) -> bool:
     """Return whether a list has ``n`` items that all pass a test."""
-    return isinstance(given, list | tuple) and (n is None or len(given) == n) and all(map(fits, given))
+    return isinstance(items, list | tuple) and (n is None or len(items) == n) and all(map(fits, items))

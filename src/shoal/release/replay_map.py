@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Groups
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused
@@ -24,18 +24,18 @@ from shoal.tables.frequency import FrequencyTable, among, packed
 
 
 @dataclass(frozen=True, eq=False)
-class Became:
+class ReplayMap:
     """What the values of a quasi-identifier are replaced by: a label for every row, by its number."""
 
     codes: NDArray[np.int64]
     labels: tuple[Label, ...]
-    same: bool  # whether all known values stay unchanged
+    is_unchanged: bool  # whether all known values stay unchanged
 
     @classmethod
-    def of(cls, class_of: NDArray[Any], labels: Sequence[Label], same: bool) -> Became:
+    def of(cls, class_of: NDArray[Any], labels: Sequence[Label], is_unchanged: bool) -> ReplayMap:
         """Build it from the class of each row and the label of each class."""
-        place = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-        return cls(np.array([place[label] for label in labels], np.int64)[class_of], tuple(place), same)
+        code_of = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        return cls(np.array([code_of[label] for label in labels], np.int64)[class_of], tuple(code_of), is_unchanged)
 
     @property
     def column(self) -> pa.Array:
@@ -43,31 +43,31 @@ class Became:
         return pa.array(self.labels, pa.string()).take(pa.array(self.codes))
 
 
-Known = NDArray[np.bool_]  # whether the recoding covers a row
+IsCovered = NDArray[np.bool_]  # whether the recoding covers a row
 
 
-def by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
+def by_value(saved: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[ReplayMap], IsCovered]:
     """Recode value by value; with levels, values that did not occur before can be recoded too."""
     columns = []
-    known = np.ones(rows.table.num_rows, np.bool_)
+    is_covered = np.ones(rows.table.num_rows, np.bool_)
     for name in policy.quasi:
         coded = rows.coded(name)
-        became: dict[Label, Label] = dict(kept["columns"][name]["values"])
+        replacement: dict[Label, Label] = dict(saved["columns"][name]["values"])
         texts = [*coded.texts, None]
-        strange = [text for text in texts if text not in became and (text is not None or (coded.codes < 0).any())]
-        if strange and kept["columns"][name]["level"] is not None:
-            became |= _grown(name, kept["columns"][name], strange, policy)
-        has = np.array([text in became for text in texts], np.bool_)
-        known &= has[coded.codes]  # a null, -1, takes the last
-        same = all(became.get(text, text) == text for text in texts)
-        columns.append(Became.of(coded.codes, [became.get(text) for text in texts], same))
-    return columns, known
+        strange = [text for text in texts if text not in replacement and (text is not None or (coded.codes < 0).any())]
+        if strange and saved["columns"][name]["level"] is not None:
+            replacement |= _grown(name, saved["columns"][name], strange, policy)
+        has_replacement = np.array([text in replacement for text in texts], np.bool_)
+        is_covered &= has_replacement[coded.codes]  # a null, -1, takes the last
+        is_unchanged = all(replacement.get(text, text) == text for text in texts)
+        columns.append(ReplayMap.of(coded.codes, [replacement.get(text) for text in texts], is_unchanged))
+    return columns, is_covered
 
 
-def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy: Policy) -> dict[Label, Label]:
+def _grown(name: str, saved: Mapping[str, Any], strange: Sequence[Label], policy: Policy) -> dict[Label, Label]:
     """Recode new values at the level of a column if its hierarchy can be extended without changing old labels."""
     column = policy.columns[name]
-    before: dict[Label, Label] = dict(kept["values"])
+    before: dict[Label, Label] = dict(saved["values"])
     texts = sorted({text for text in (*before, *strange) if text is not None})
     nulls = None in before or None in strange
     try:
@@ -75,51 +75,60 @@ def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy:
             name, column.hierarchy, texts, nulls=nulls, uncovered=column.uncovered, folder=policy.folder
         )
         leaves = [*before, *strange]
-        level = kept["level"]
+        level = saved["level"]
         labels = [hierarchy.labels[level][code] for code in hierarchy.table[level][hierarchy.encode(leaves)]]
-    except (ShoalError, IndexError):
+    except (ShoalError, IndexError, OverflowError):  # a level that the hierarchy has not
         return {}
     if labels[: len(before)] != list(before.values()):
         return {}
     return dict(zip(strange, labels[len(before) :], strict=True))
 
 
-def by_tuple(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
+def by_tuple(saved: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[ReplayMap], IsCovered]:
     """Recode tuple by tuple: cells were recoded individually, so only tuples that occurred are known."""
-    became = {tuple(leaves): labels for leaves, labels in kept["tuples"]}
+    replacement = {tuple(leaves): labels for leaves, labels in saved["tuples"]}
     coded = [rows.coded(name) for name in policy.quasi]
     codes = np.column_stack([column.codes + 1 for column in coded]).astype(np.int32)
     class_of, firsts = group(packed(codes))
     texts = [(None, *column.texts) for column in coded]
-    tuples = [tuple(of[c] for of, c in zip(texts, row, strict=True)) for row in codes[firsts].tolist()]
-    known = np.array([tuple_ in became for tuple_ in tuples], np.bool_)
+    tuples = [
+        tuple(column_texts[c] for column_texts, c in zip(texts, row, strict=True)) for row in codes[firsts].tolist()
+    ]
+    is_covered = np.array([tuple_ in replacement for tuple_ in tuples], np.bool_)
     columns = []
     for j in range(len(coded)):
-        labels = [became[tuple_][j] if tuple_ in became else None for tuple_ in tuples]
-        same = all(label == tuple_[j] for label, tuple_ in zip(labels, tuples, strict=True) if tuple_ in became)
-        columns.append(Became.of(class_of, labels, same))
-    return columns, known[class_of]
+        labels = [replacement[tuple_][j] if tuple_ in replacement else None for tuple_ in tuples]
+        is_unchanged = all(
+            label == tuple_[j] for label, tuple_ in zip(labels, tuples, strict=True) if tuple_ in replacement
+        )
+        columns.append(ReplayMap.of(class_of, labels, is_unchanged))
+    return columns, is_covered[class_of]
 
 
-def is_among(became: Sequence[Became], tuples: Sequence[Sequence[Label]]) -> Known:
+def is_among(maps: Sequence[ReplayMap], tuples: Sequence[Sequence[Label]]) -> IsCovered:
     """Return the rows whose labels are one of the ``tuples``."""
-    places = [{label: i for i, label in enumerate(column.labels)} for column in became]
-    found = [[of.get(label, -1) for of, label in zip(places, tuple_, strict=True)] for tuple_ in tuples]
-    found = [codes for codes in found if -1 not in codes]
-    codes = np.column_stack([column.codes for column in became]).astype(np.int32)
-    return among(codes, np.array(found, np.int32).reshape(-1, len(became)))
+    places = [{label: i for i, label in enumerate(column.labels)} for column in maps]
+    wanted = [[code_of.get(label, -1) for code_of, label in zip(places, tuple_, strict=True)] for tuple_ in tuples]
+    wanted = [codes for codes in wanted if -1 not in codes]
+    codes = np.column_stack([column.codes for column in maps]).astype(np.int32)
+    return among(codes, np.array(wanted, np.int32).reshape(-1, len(maps)))
 
 
-def _recoded(table: pa.Table, names: Sequence[str], policy: Policy, became: Sequence[Became]) -> pa.Table:
+def _recoded(table: pa.Table, names: Sequence[str], policy: Policy, maps: Sequence[ReplayMap]) -> pa.Table:
     """Return the recoded columns; an unchanged column keeps its type."""
-    of = dict(zip(policy.quasi, became, strict=True))
-    return pa.table({name: of[name].column if name in of and not of[name].same else table[name] for name in names})
+    map_of = dict(zip(policy.quasi, maps, strict=True))
+    return pa.table(
+        {
+            name: map_of[name].column if name in map_of and not map_of[name].is_unchanged else table[name]
+            for name in names
+        }
+    )
 
 
-def expected(rows: LocalEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]) -> Groups:
+def expected(rows: LocalEngine, policy: Policy, maps: Sequence[ReplayMap], left: NDArray[np.int64]) -> Groups:
     """Return the classes of the rows that are ``left``, row by row."""
     names = [*policy.quasi, *policy.sensitive]
-    table, persons = _recoded(rows.table, names, policy, became), rows.persons(policy)
+    table, persons = _recoded(rows.table, names, policy, maps), rows.persons(policy)
     weight, person = unused("n", names), unused("person", names)
     table = table.append_column(
         weight, pa.array(np.ones(len(table), np.int64) if rows.weights is None else rows.weights)
@@ -135,7 +144,9 @@ def failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np
     if passing.all():
         return np.zeros(len(rows), np.bool_)
     coded = [codec.encode_texts(name, rows[name]) for name in policy.quasi]
-    codes = np.column_stack([np.where(of.codes < 0, len(of.texts), of.codes) for of in coded]).astype(np.int32)
+    codes = np.column_stack([np.where(column.codes < 0, len(column.texts), column.codes) for column in coded]).astype(
+        np.int32
+    )
     keys = packed(np.concatenate([table.codes, codes]))
     classes, records = keys[: table.n_classes], keys[table.n_classes :]
     order = np.argsort(classes)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines.formats import atomic_files
-from shoal.errors import DataError, ShoalError, already_there
+from shoal.errors import DataError, ShoalError
 from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ALGORITHM = "Ed25519"
 VALUE = re.compile(r"[0-9a-f]{128}")
+MAX_PASSWORD = 1023  # bytes that the encryption of keys takes
 
 
 def canonical(certificate: Mapping[str, Any]) -> bytes:
@@ -70,13 +71,14 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
 
     private, public = (Path(f"{name}.{kind}") for kind in ("key", "pub"))
     for path in (private, public):
-        if not force and path.exists():
-            raise already_there(path)
+        atomic_files.check_place(path, force)
+    if password is not None and len(password.encode()) > MAX_PASSWORD:
+        raise DataError(f"the password has more than {MAX_PASSWORD:,} bytes", "choose a shorter one")
     key = Ed25519PrivateKey.generate()
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
-    shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    keys = [atomic_files.Content(public, shown), atomic_files.Content(private, secret, private=True)]
+    public_bytes = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+    keys = [atomic_files.Content(public, public_bytes), atomic_files.Content(private, secret, private=True)]
     atomic_files.write_files(keys, force=force)
     return private, public
 
@@ -115,11 +117,11 @@ def sign(
     ...     shoal.verify_certificate(signed, release.table, key=public).holds
     True
     """
-    own = read_private(key, password=password) if isinstance(key, str | Path) else key
+    private_key = read_private(key, password=password) if isinstance(key, str | Path) else key
     signature = {
         "algorithm": ALGORITHM,
-        "key": key_fingerprint(own.public_key()),
-        "value": own.sign(canonical(certificate)).hex(),
+        "key": key_fingerprint(private_key.public_key()),
+        "value": private_key.sign(canonical(certificate)).hex(),
     }
     return {name: value for name, value in certificate.items() if name != "signature"} | {"signature": signature}
 

@@ -50,7 +50,7 @@ def found_before(release: Release) -> str:
     """
     policy, counted_table = release.policy, release.counted
     table, judged_classes = original_tables(counted_table.table, policy)
-    sentence = found_in(figures(table, seen=judged_classes), policy, table.n_records, counted_unit(policy))
+    sentence = found_in(figures(table, attacker_view=judged_classes), policy, table.n_records, counted_unit(policy))
     if not counted_table.raised:
         return sentence
     coarser = format_list(sorted(counted_table.raised), MOST_NAMES)
@@ -115,6 +115,14 @@ def suppression_sentence(release: Release) -> str:
         f"{format_number(n)} of {format_count(total, 'record')} ({format_share(n, total)}) "
         f"{'was' if n == 1 else 'were'} {fate}."
     )
+
+
+def loss_sentence(release: Release) -> str:
+    """Describe the loss that was minimized and what is known of its optimality."""
+    objective = release.policy.release.objective
+    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
+    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
+    return f"{loss}: {proof(release.recoding)}."
 
 
 def proof(recoding: Recoding) -> str:

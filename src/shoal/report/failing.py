@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import __version__
-from shoal.judge import as_seen, failing_classes
+from shoal.judge import as_attackers_see, failing_classes
 from shoal.judge.figures import figures
 from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
 from shoal.release import now
 from shoal.report.essentials import found_in
 from shoal.report.html import environment, style
+from shoal.report.rows import requirement_grid, size_words
 from shoal.report.summary import SIZES, size_bins
 from shoal.report.wording import unit_of
 from shoal.tables.frequency import FrequencyTable
@@ -51,7 +52,7 @@ class CheckReport:
 
 def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> CheckReport:
     """Count the failing records of the table, and how many would fail without each column."""
-    judged_classes = as_seen(table, policy)
+    judged_classes = as_attackers_see(table, policy)
     failing = failing_classes(table, policy)
     at_fault = int(table.counts[failing].sum())
     failing_without = (
@@ -60,7 +61,7 @@ def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> C
     return CheckReport(
         verdicts,
         _sentence(verdicts),
-        found_in(figures(table, seen=judged_classes), policy, verdicts.records, unit_of(table)),
+        found_in(figures(table, attacker_view=judged_classes), policy, verdicts.records, unit_of(table)),
         tuple(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
         tuple(_sizes(judged_classes.persons[failing], table.counts[failing])),
         at_fault,
@@ -72,14 +73,19 @@ def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> C
 @shows("Verdicts", "verdict page")
 def render_check(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """Render the report of a check."""
-    report = check_report(verdicts, table, policy)
-    fields = {"found": report, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
-    return environment().get_template("check.html").render(fields)
+    fields = {
+        "found": check_report(verdicts, table, policy),
+        "requirements": requirement_grid(verdicts.verdicts, verdicts.identifiers),
+        "unit": unit_of(table),
+        "created": now(),
+        "version": __version__,
+    }
+    return environment().get_template("check.html").render(fields | style())
 
 
 def _sentence(verdicts: Verdicts) -> str:
     n = len(verdicts.verdicts)
-    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
+    size = size_words(verdicts)
     if verdicts.outcome == "fails":
         failed = sum(verdict.outcome == "fails" for verdict in verdicts.verdicts)
         left = f", {format_count(len(verdicts.identifiers), 'identifier')} not removed" if verdicts.identifiers else ""

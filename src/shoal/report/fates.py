@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.hierarchies.hierarchy import Hierarchy, Label
 from shoal.policy import Policy
 from shoal.recoding import Parts
@@ -128,7 +128,7 @@ def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
     inside[rows] = True
     if table.entities is None:
         return int(table.counts[inside].sum())
-    return len(np.unique(table.entities.taken(np.flatnonzero(inside)).values))
+    return len(np.unique(table.entities.selected(np.flatnonzero(inside)).values))
 
 
 def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:

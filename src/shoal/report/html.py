@@ -26,10 +26,11 @@ from shoal.models.verdict import outcome_of_all
 from shoal.policy import Policy
 from shoal.release.certificate import neutral
 from shoal.report.essentials import SHARES, essentials, proof, suppression_sentence
-from shoal.report.fates import Fate, label_threshold
+from shoal.report.fates import label_threshold
 from shoal.report.intrusion import stories_within_budget, within_budget
 from shoal.report.lettering import style_rules
 from shoal.report.pictures import groups_of, pictures, worst_class
+from shoal.report.rows import attack_grid, column_grid, frontier_grid, frontier_remarks, requirement_grid, size_words
 from shoal.report.summary import Summary, summary
 from shoal.report.wording import counted_unit
 from shoal.text.figures import format_count, format_interval, format_number, format_share, visible
@@ -129,7 +130,9 @@ def environment() -> jinja2.Environment:
         worst=worst_class,
         capital=_capital,
         lower_first=_lower_first,
-        happened=_happened,
+        attack_grid=attack_grid,
+        frontier_grid=frontier_grid,
+        frontier_remarks=frontier_remarks,
     )
     return environment
 
@@ -138,9 +141,10 @@ def _fields(
     release: Release, contents: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]
 ) -> dict[str, Any]:
     limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
-    findings: Sequence[Finding] = [Finding.of(line) for line in certificate["findings"]]
+    findings: Sequence[Finding] = [Finding.from_dict(line) for line in certificate["findings"]]
     if attacks is not None and attacks is not release.attacks:
         findings = with_attacks(findings, attacks, release.policy)
+    worst = [f"Worst class: {worst_class(each)}" for each in contents.worst]
     outcome = outcome_of_all([release.verdicts.outcome, *(limit.outcome for limit in limits)])
     return {
         "title": "Release report",
@@ -152,7 +156,8 @@ def _fields(
         "verdict": sentence(release, attacks),
         "release": release,
         "told": contents,
-        "requirements": list(zip(_of_classes(release), contents.worst, strict=True)),
+        "columns": column_grid(contents.columns),
+        "requirements": requirement_grid([*_of_classes(release), *limits], release.verdicts.identifiers, worst),
         "limits": limits,
         "shared": label_threshold(release.policy),
         "proof": proof(release.recoding),
@@ -185,7 +190,7 @@ def _of_results(release: Release) -> tuple[Verdict, ...]:
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
     """Return the verdict as a sentence; for limits on attacks, it uses those given or the release's own."""
     judged, attacks = release.verdicts, release.attacks if attacks is None else attacks
-    size = f"{format_count(judged.records, 'record')} in {format_count(judged.classes, 'class')}"
+    size = size_words(judged)
     verdicts = [*_of_classes(release), *(limit.judge(attacks) for limit in release.policy.limits)]
     verdicts += _of_results(release)
     failed = sum(verdict.outcome == "fails" for verdict in verdicts)
@@ -211,17 +216,6 @@ def _capital(text: str) -> str:
 
 def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _happened(column: Fate) -> str:
-    """Describe what happened to a column in the released records; by parts if its cells differ."""
-    if column.kind == "kept":
-        return "kept unchanged"
-    if column.kind == "hidden":
-        return "suppressed"
-    unchanged = f"{format_share(column.kept_share, 1)} of the cells kept" if column.kept_share else ""
-    hidden = f"{format_share(column.hidden_share, 1)} suppressed" if column.hidden_share else ""
-    return "generalized" + (f"; {', '.join(filter(None, (unchanged, hidden)))}" if unchanged or hidden else "")
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Query
 from shoal.errors import PolicyError
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.judge import as_seen
+from shoal.judge import as_attackers_see
 from shoal.judge.recount import recounted
 from shoal.models.closeness import TCloseness, distance
 from shoal.notation import codec
@@ -158,7 +158,7 @@ def overview(release: Release) -> Overview:
     policy, original = release.policy, release.counted.table
     table = recounted(release.rows, policy, release.reference)
     return Overview(
-        _bins(original_tables(original, policy), table, as_seen(table, policy)),
+        _bins(original_tables(original, policy), table, as_attackers_see(table, policy)),
         fates(release, original, release.recoding.parts(original)),
     )
 
@@ -174,7 +174,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
     original = release.counted.table
     parts = release.recoding.parts(original)
     table = recounted(release.rows, policy, release.reference)
-    judged_classes = as_seen(table, policy)
+    judged_classes = as_attackers_see(table, policy)
     texts = _texts(release)
     nodes, n_nodes = _lattice(release, original, whole=not chosen)
     return Summary(
@@ -182,7 +182,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
         fates(release, original, parts),
         examples(release, original, parts, originals=originals),
         tuple(
-            _worst_of(model.scores(judged_classes), model.least, table, judged_classes, texts)
+            _worst_of(model.scores(judged_classes), model.lowest_is_worst, table, judged_classes, texts)
             for model in policy.models
         ),
         nodes,

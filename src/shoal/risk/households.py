@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from shoal.engines.base import Engine, Query, Rows
 from shoal.errors import VerificationError
-from shoal.judge import as_seen
+from shoal.judge import as_attackers_see
 from shoal.notation import codec
 from shoal.policy import Policy
 from shoal.risk.individual import household_risk
@@ -38,7 +38,7 @@ def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTab
         home = codec.encode_texts(name, table[name]).codes
         person = None if entity is None else codec.encode_texts(entity, table[entity]).codes
         n = np.asarray(table[groups.weight]).astype(np.int64)
-    risks = 1 / as_seen(released, policy).persons[_class_of(table, released)]
+    risks = 1 / as_attackers_see(released, policy).persons[_class_of(table, released)]
     return figures_of_households(
         np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n
     )

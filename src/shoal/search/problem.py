@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, lose_classes, too_small
+from shoal.compiled.grouping import group
+from shoal.compiled.nodes import lose_classes, too_small
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PrivacyModel, ReleaseModel
@@ -380,7 +381,7 @@ class Problem:
         The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
         beyond the largest part that could pass must be suppressed.
         """
-        bounds = [model.most_kept(table, rows) for model in self.convex]
+        bounds = [model.max_passing(table, rows) for model in self.convex]
         return reduce(np.minimum, bounds, table.counts[rows].astype(np.float64))
 
     def _failing(
@@ -405,7 +406,7 @@ class Problem:
         nulls = self._nulls(table.node)
         while True:
             left = np.flatnonzero(~failing)
-            rest = self.frequency(table).taken(left)
+            rest = self.frequency(table).selected(left)
             if self.wildcard:
                 rest = neighbourhoods(rest, nulls)
             passing = np.ones(len(left), np.bool_)
@@ -422,8 +423,8 @@ class Problem:
             return classes
         left = np.flatnonzero(~failing)
         counts = classes.counts.copy()
-        counts[left] = neighbourhoods(classes.taken(left), self._nulls(table.node)).counts
-        return replace(classes, counts=counts, own=classes.counts)
+        counts[left] = neighbourhoods(classes.selected(left), self._nulls(table.node)).counts
+        return replace(classes, counts=counts, own_counts=classes.counts)
 
     def _nulls(self, node: Node) -> list[int | None]:
         """Return the code of the null in each column at a node."""
@@ -445,14 +446,14 @@ class Problem:
         classes = self.frequency(table)
         kept_classes = np.flatnonzero(~failing)
         if not (self.keep_suppressed and failing.any()):
-            return classes.taken(kept_classes)
+            return classes.selected(kept_classes)
         class_of = np.where(failing, len(kept_classes), np.cumsum(~failing) - 1)
         return classes.merged(class_of, len(kept_classes) + 1, classes.codes[np.append(kept_classes, failing.argmax())])
 
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
         """Return whether the suppressed records pass as one class of stars, and the release including it."""
         released = self.released(table, failing)
-        stars = released.taken(np.array([released.n_classes - 1]))
+        stars = released.selected(np.array([released.n_classes - 1]))
         return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
 
     def recoding(
@@ -502,7 +503,7 @@ class Problem:
         """Return the error that explains why there is no solution and what would help."""
         top = self.evaluate(self.lattice.top)
         n = self.table.n_records
-        requirements = ", ".join(m.asked for m in self.asked)
+        requirements = ", ".join(m.summary for m in self.asked)
         rule = "" if self.suppresses_least else f", {self.rule}"
         return InfeasibleError(
             f"no generalization of {', '.join(self.table.columns)} satisfies {requirements} "

@@ -8,14 +8,13 @@ may have the same mean. The value then covers all of these ranges, and its loss 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.hierarchies.hierarchy import Hierarchy, Label
-from shoal.notation.numbers import EXACT, parse_number
+from shoal.notation.numbers import EXACT, decimal_places, parse_number, written_decimal
 from shoal.tables.values import Ids, Leaves, Values, Vocabulary, covering
 
 CENTRES = ("mean", "median", "mode")
@@ -42,7 +41,7 @@ def centred(
     vocabulary = Vocabulary(hierarchy, "tight-range" if hierarchy.leaf_order in ("numeric", "time") else "tight-set")
     covers = covering(vocabulary, leaves, starts)
     ids, of_class = np.unique(covers, return_inverse=True)
-    ranges = vocabulary.taken(ids.tolist())
+    ranges = vocabulary.selected(ids.tolist())
     if cells == "mode" or hierarchy.leaf_order != "numeric":
         labels = _chosen(hierarchy, cells, leaves, counts, starts)
     else:
@@ -64,8 +63,8 @@ def _values(
     for value, cover in zip(value_of.tolist(), of_class.tolist(), strict=True):
         members[value].add(cover)
     stood_for, leaves_of, levels = [], [], []
-    for of in members:
-        together = np.unique(np.concatenate([ranges.covers[i] for i in of])).astype(np.int32)
+    for numbers_of_ranges in members:
+        together = np.unique(np.concatenate([ranges.covers[i] for i in numbers_of_ranges])).astype(np.int32)
         stood_for.append(together)
         # A value without an entry may be anything.
         leaves_of.append(hierarchy.domain if hierarchy.uncovered in together.tolist() else len(together))
@@ -91,14 +90,19 @@ def _numbers(
 ) -> list[Label]:
     """Return means or medians, exact before rounding; ``hidden`` if none can be shown."""
     alone = np.bincount(hierarchy.table[0]) == 1
-    shown = [
+    exact_numbers = [
         parse_number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
         for text, code in zip(hierarchy.leaves, hierarchy.table[0].tolist(), strict=True)
     ]
-    places = max((_places(value) for value in shown if value is not None), default=0) + DIGITS
+    places = (
+        max((decimal_places(value.normalize(EXACT)) for value in exact_numbers if value is not None), default=0)
+        + DIGITS
+    )
     # Python's integers never overflow; the table has few leaves compared with its records.
-    scaled = np.array([0 if value is None else int(EXACT.scaleb(value, places)) for value in shown], dtype=object)
-    is_shown = np.logical_and.reduceat(np.array([value is not None for value in shown])[leaves], starts)
+    scaled = np.array(
+        [0 if value is None else int(EXACT.scaleb(value, places)) for value in exact_numbers], dtype=object
+    )
+    is_shown = np.logical_and.reduceat(np.array([value is not None for value in exact_numbers])[leaves], starts)
     sizes = np.add.reduceat(counts, starts)
     if cells == "mean":
         totals = np.add.reduceat(scaled[leaves] * counts.astype(object), starts)
@@ -116,20 +120,9 @@ def _numbers(
         parts = [1] * len(starts)
     # Half up: (2t + n) // 2n is t/n + ½, rounded down.
     return [
-        _written((twice + n) // (2 * n), places) if seen else label
-        for twice, n, seen, label in zip(doubled, parts, is_shown.tolist(), hidden, strict=True)
+        written_decimal((twice + n) // (2 * n), places) if has_number else label
+        for twice, n, has_number, label in zip(doubled, parts, is_shown.tolist(), hidden, strict=True)
     ]
-
-
-def _written(scaled: int, places: int) -> str:
-    whole, part = divmod(abs(scaled), 10**places)
-    decimals = f".{part:0{places}d}".rstrip("0") if part else ""
-    return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
-
-
-def _places(value: Decimal) -> int:
-    exponent = value.normalize(EXACT).as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
 
 
 def _chosen(hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts) -> list[Label]:

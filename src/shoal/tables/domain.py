@@ -25,12 +25,12 @@ def domain_of(
     numbers = [parse_number(text) for text in coded.texts]
     numeric = all(x is not None for x in numbers) and bool(numbers)
     if hierarchy is not None and hierarchy.leaf_order != "text":
-        place: NDArray[np.int64] = hierarchy.encode(coded.texts).astype(np.int64)
+        position: NDArray[np.int64] = hierarchy.encode(coded.texts).astype(np.int64)
     elif numeric:
-        place = np.array(sorted(range(len(numbers)), key=lambda i: (numbers[i], coded.texts[i]))).argsort()
+        position = np.array(sorted(range(len(numbers)), key=lambda i: (numbers[i], coded.texts[i]))).argsort()
     else:
-        place = np.arange(len(coded.texts))
-    order = np.lexsort((np.arange(len(place)), place))
+        position = np.arange(len(coded.texts))
+    order = np.lexsort((np.arange(len(position)), position))
     codes = np.append(order.argsort(), len(order))[coded.codes].astype(np.int32)  # a null, -1, takes the last place
     has_null = bool((coded.codes < 0).any())
     texts = (*(coded.texts[i] for i in order), *((None,) if has_null else ()))
@@ -50,9 +50,9 @@ def domain_of(
 
 def _offsets(numbers: Sequence[Decimal]) -> NDArray[np.float64]:
     """Return each number's distance from the least; the unit, a power of ten near the range, avoids overflow."""
-    least = min(numbers)
-    unit = -EXACT.subtract(max(numbers), least).adjusted()
-    return np.array([float(EXACT.scaleb(EXACT.subtract(x, least), unit)) for x in numbers])
+    smallest = min(numbers)
+    unit = -EXACT.subtract(max(numbers), smallest).adjusted()
+    return np.array([float(EXACT.scaleb(EXACT.subtract(x, smallest), unit)) for x in numbers])
 
 
 def _tally(codes: Codes, n: int, weights: Counts | None) -> Counts:

@@ -12,10 +12,11 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, merge_histograms, sum_by_class, take_histograms
+from shoal.compiled.grouping import group, sum_by_class
+from shoal.compiled.histograms import merge_histograms, take_histograms
 from shoal.compiled.leaves import records_by_leaf
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.notation.same_values import told_values
+from shoal.notation.same_values import numbered_meanings
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -53,16 +54,16 @@ class Domain:
         return np.asarray(self.whole / self.whole.sum())
 
     @cached_property
-    def told(self) -> Codes | None:
+    def informative(self) -> Codes | None:
         """The value that each text says, and −1 for a text that says nothing; None if all say different ones."""
-        told = told_values(self.texts)
-        return None if (told == np.arange(len(told))).all() else told
+        values = numbered_meanings(self.texts)
+        return None if (values == np.arange(len(values))).all() else values
 
     def restricted(self, present: NDArray[np.bool_], whole: Counts) -> Domain:
         """Return only the values ``present``, compared with another whole."""
         return Domain(
             self.column,
-            tuple(text for text, kept in zip(self.texts, present, strict=True) if kept),
+            tuple(text for text, is_present in zip(self.texts, present, strict=True) if is_present),
             whole[present],
             None if self.numbers is None else self.numbers[present],
             None if self.hierarchy is None else self.hierarchy[:, present],
@@ -96,20 +97,27 @@ class Histogram:
         return Histogram(*merged, self.n_values, self.domain)
 
     @cached_property
-    def told(self) -> Histogram:
+    def informative(self) -> Histogram:
         """The values that the texts say, in one spelling each; a class may have none, if its texts say nothing."""
-        of_text = None if self.domain is None else self.domain.told
+        of_text = None if self.domain is None else self.domain.informative
         if of_text is None:
             return self
-        says = of_text[self.values]
-        there = says >= 0
+        value_of = of_text[self.values]
+        is_informative = value_of >= 0
         n_values = int(of_text.max(initial=-1)) + 1
-        return Histogram.of(self.class_of_entry[there], says[there], self.n_classes, n_values, None, self.counts[there])
+        return Histogram.counted(
+            self.class_of_entry[is_informative],
+            value_of[is_informative],
+            self.n_classes,
+            n_values,
+            None,
+            self.counts[is_informative],
+        )
 
-    def taken(self, rows: NDArray[np.int64]) -> Histogram:
+    def selected(self, rows: NDArray[np.int64]) -> Histogram:
         """Return the given rows in that order; repetitions are allowed."""
-        taken = take_histograms(self.starts, self.values, self.counts, rows)
-        return Histogram(*taken, self.n_values, self.domain)
+        entries = take_histograms(self.starts, self.values, self.counts, rows)
+        return Histogram(*entries, self.n_values, self.domain)
 
     def dense(self, first: int, last: int) -> NDArray[np.float64]:
         """Return classes ``first`` … ``last`` as a matrix of counts, one column per value."""
@@ -120,7 +128,7 @@ class Histogram:
         return out
 
     @staticmethod
-    def of(
+    def counted(
         class_of: ClassOf,
         values: Codes,
         n_classes: int,
@@ -130,8 +138,8 @@ class Histogram:
     ) -> Histogram:
         """Count the ``values`` of records in the classes ``class_of``; a record may represent several."""
         starts = np.arange(len(values) + 1)
-        each = np.ones(len(values), np.int64) if weights is None else weights
-        records = Histogram(starts, values, each, n_values, domain)
+        n_records = np.ones(len(values), np.int64) if weights is None else weights
+        records = Histogram(starts, values, n_records, n_values, domain)
         return records.merged(class_of, n_classes)
 
 
@@ -148,7 +156,7 @@ class FrequencyTable:
     population: Counts | None = None  # per class, the people of a population with the same tuple
     absent: int = 0  # population classes without anyone in the table
     nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for released values and neighbourhoods
-    own: Counts | None = None  # of a neighbourhood, the records of the class itself
+    own_counts: Counts | None = None  # of a neighbourhood, the records of the class itself
 
     @property
     def n_records(self) -> int:
@@ -193,19 +201,19 @@ class FrequencyTable:
         class_of, firsts = group(packed(codes))
         return self.merged(class_of, len(firsts), codes[firsts])
 
-    def taken(self, rows: NDArray[np.int64]) -> FrequencyTable:
+    def selected(self, rows: NDArray[np.int64]) -> FrequencyTable:
         """Return only the given classes; the distribution of the whole table stays the reference."""
         return FrequencyTable(  # every node of a lattice does this: ``replace`` would take twice as long
             self.columns,
             self.codes[rows],
             self.counts[rows],
-            {name: h.taken(rows) for name, h in self.sensitive.items()},
-            self.entities and self.entities.taken(rows),
+            {name: h.selected(rows) for name, h in self.sensitive.items()},
+            self.entities and self.entities.selected(rows),
             self.hierarchies,
             None if self.population is None else self.population[rows],
             self.absent,
             self.nulls,
-            None if self.own is None else self.own[rows],
+            None if self.own_counts is None else self.own_counts[rows],
         )
 
 
@@ -228,14 +236,14 @@ def packed(codes: Codes | NDArray[np.bool_]) -> NDArray[np.uint64]:
     far are replaced by their ranks, which need no more bits than there are rows.
     """
     keys = np.zeros(len(codes), np.uint64)
-    used = 0
+    n_bits = 0
     for column, bits in zip(codes.T, _bits(codes), strict=True):
-        if used + bits > 64:
+        if n_bits + bits > 64:
             keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
-            used = len(codes).bit_length()
+            n_bits = len(codes).bit_length()
         np.left_shift(keys, np.uint64(bits), out=keys)
         np.bitwise_or(keys, column, out=keys, dtype=np.uint64, casting="unsafe")
-        used += bits
+        n_bits += bits
     return keys
 
 
@@ -263,11 +271,11 @@ def _sorted_classes(keys: NDArray[np.uint64]) -> tuple[ClassOf, NDArray[np.int64
     if len(keys) < SHORT:  # not worth a compiled loop
         _, firsts, class_of = np.unique(keys, return_index=True, return_inverse=True)
         return class_of, firsts
-    found, firsts = group(keys)
+    class_of, firsts = group(keys)
     order = np.argsort(keys[firsts])
     rank = np.empty(len(firsts), np.int64)
     rank[order] = np.arange(len(firsts))
-    return rank[found], firsts[order]
+    return rank[class_of], firsts[order]
 
 
 def count_records(
@@ -277,23 +285,23 @@ def count_records(
     entities: Codes | None = None,
     hierarchies: tuple[Hierarchy, ...] = (),
     *,
-    apart: bool = False,
+    separately: bool = False,
     weights: Counts | None = None,
 ) -> tuple[FrequencyTable, ClassOf]:
     """Count records into a frequency table, and return the class of each record.
 
-    Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``apart``:
+    Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``separately``:
     records that differ in a sensitive value or a person are counted apart, so that a row has one of each.
     ``weights``: how many equal records each one represents, if an engine has counted them already.
     """
-    others = [*sensitive.values(), *([] if entities is None else [entities])] if apart else []
-    keys = packed(np.column_stack([codes, *others]) if others else codes)  # which sort as the rows of codes do
+    separating = [*sensitive.values(), *([] if entities is None else [entities])] if separately else []
+    keys = packed(np.column_stack([codes, *separating]) if separating else codes)  # which sort as the rows of codes do
     class_of, firsts = _sorted_classes(keys)
     n_classes = len(firsts)
-    histogram = partial(Histogram.of, class_of, n_classes=n_classes, weights=weights)
+    histogram = partial(Histogram.counted, class_of, n_classes=n_classes, weights=weights)
     table = FrequencyTable(
         columns,
-        np.ascontiguousarray(codes[firsts]) if others else _codes_at(codes, keys, firsts),
+        np.ascontiguousarray(codes[firsts]) if separating else _codes_at(codes, keys, firsts),
         np.bincount(class_of, minlength=n_classes) if weights is None else sum_by_class(weights, class_of, n_classes),
         {d.column: histogram(v, n_values=len(d.texts), domain=d) for d, v in sensitive.items()},
         None if entities is None else histogram(entities, n_values=int(entities.max()) + 1, domain=None),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import HierarchyError
 from shoal.hierarchies.hierarchy import Hierarchy, Label, once_per_hierarchy
 from shoal.hierarchies.intervals import leaf_numbers
@@ -28,7 +28,7 @@ from shoal.tables.frequency import packed
 Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
 Integer = TypeVar("Integer", bound=np.integer[Any])
-MOST_SPAN = 2**36
+MAX_SPAN = 2**36
 TIGHT = ("tight-range", "tight-set")  # cells that end at values of the class, or name its values
 
 
@@ -64,10 +64,10 @@ class Values:
         """Return, per value, the number of records whose leaf it covers, given the records of each leaf."""
         first, last, n = _ends_and_sizes(self.covers)
         before = np.concatenate([[0], np.cumsum(counts)])
-        found = before[last + 1] - before[first]  # of consecutive leaves, however many they are
+        records = before[last + 1] - before[first]  # of consecutive leaves, however many they are
         for i in np.flatnonzero(last - first + 1 != n).tolist():
-            found[i] = counts[self.covers[i]].sum()
-        return np.asarray(found, np.int64)
+            records[i] = counts[self.covers[i]].sum()
+        return np.asarray(records, np.int64)
 
 
 def _ends_and_sizes(covers: Sequence[Leaves]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -114,29 +114,29 @@ class _LabelValues:
         covers more. Labels that cover the same leaves are one value, shown as the lowest of them.
         """
         label = hierarchy.labels[level][code]
-        found = self.by_label.get(label)
-        if found is not None:
-            if not np.isin(leaves, self.covers[found]).all():
+        number = self.by_label.get(label)
+        if number is not None:
+            if not np.isin(leaves, self.covers[number]).all():
                 raise HierarchyError(
                     f"column {hierarchy.column!r}: a label at level {hierarchy.number(level)} occurs on a "
                     "higher level for other values, and cells of different levels would look alike",
                     "give labels with different meanings different names, or use a full-domain algorithm",
                 )
-            if len(leaves) == len(self.covers[found]):
-                self.at[found] = (level, code)
-            return found
+            if len(leaves) == len(self.covers[number]):
+                self.at[number] = (level, code)
+            return number
         key = _key(leaves)
-        found = self.by_leaves.get(key)
-        if found is None:
-            found = self.by_label[label] = self.by_leaves[key] = len(self.labels)
+        number = self.by_leaves.get(key)
+        if number is None:
+            number = self.by_label[label] = self.by_leaves[key] = len(self.labels)
             self.labels.append(label)
             self.covers.append(leaves)
             self.at.append((level, code))
-            return found
-        del self.by_label[self.labels[found]]
-        self.labels[found], self.at[found] = label, (level, code)
-        self.by_label[label] = found
-        return found
+            return number
+        del self.by_label[self.labels[number]]
+        self.labels[number], self.at[number] = label, (level, code)
+        self.by_label[label] = number
+        return number
 
 
 _label_values_of = once_per_hierarchy(_LabelValues)
@@ -167,16 +167,16 @@ class Vocabulary:
         self._covers.append(leaves)
         return len(self._labels) - 1
 
-    def of(self, leaves: Leaves) -> int:
+    def number_of(self, leaves: Leaves) -> int:
         """Return the value that covers exactly these leaves (ascending, including all that level 0 joins with them).
 
         Nulls and values without an entry are in no range and in no set but the whole: together with them it is the top.
         """
-        found = self._by_leaves.get(_key(leaves))
+        number = self._by_leaves.get(_key(leaves))
         if self._hides(leaves):
-            return self.TOP_ID if found is None else found
-        if found is not None and not self._tells_more(found, leaves):
-            return found
+            return self.TOP_ID if number is None else number
+        if number is not None and not self._tells_more(number, leaves):
+            return number
         if not self._written:
             return self._added(f"value {len(self._labels)}", leaves)
         for write in (self._range, self._set):  # one by one: the text of a set contains every member
@@ -188,12 +188,12 @@ class Vocabulary:
             'rename the label, or leave out cells = "range" or "set"',
         )
 
-    def _tells_more(self, found: int, leaves: Leaves) -> bool:
+    def _tells_more(self, number: int, leaves: Leaves) -> bool:
         """Return whether a range is preferred to a label: 30-39 may cover two values that lie at 34 and 35."""
         at = self._of_hierarchy.at
-        if self.cells == "hierarchy" or found >= len(at) or at[found][0] == 0:
+        if self.cells == "hierarchy" or number >= len(at) or at[number][0] == 0:
             return False
-        return self._range(leaves) not in (None, self._labels[found])
+        return self._range(leaves) not in (None, self._labels[number])
 
     def _range(self, leaves: Leaves) -> str | None:
         """Return the text of a range if the leaves are consecutive numbers or dates."""
@@ -230,23 +230,27 @@ class Vocabulary:
     @property
     def values(self) -> Values:
         """Return all values so far."""
-        return self.taken(range(len(self._labels)))
+        return self.selected(range(len(self._labels)))
 
-    def taken(self, ids: Sequence[int]) -> Values:
+    def selected(self, ids: Sequence[int]) -> Values:
         """Return some of the values so far, in that order."""
-        hierarchy, known = self.hierarchy, self._of_hierarchy
+        hierarchy, listed_values = self.hierarchy, self._of_hierarchy
         numbers = np.asarray(ids, np.int64)
-        listed = numbers < len(known.labels)
+        listed = numbers < len(listed_values.labels)
         shares, sizes = np.empty(len(numbers)), np.empty(len(numbers), np.int64)
         levels = np.empty(len(numbers), np.int64)
-        for out, of_label in ((shares, known.shares), (sizes, known.sizes), (levels, known.levels)):
+        for out, of_label in (
+            (shares, listed_values.shares),
+            (sizes, listed_values.sizes),
+            (levels, listed_values.levels),
+        ):
             out[listed] = of_label[numbers[listed]]
-        others = [self._covers[i] for i in numbers[~listed].tolist()]
-        sizes[~listed] = [len(leaves) for leaves in others]
-        level_of, code_of = self._lowest_of_all(others)
+        other_sets = [self._covers[i] for i in numbers[~listed].tolist()]
+        sizes[~listed] = [len(leaves) for leaves in other_sets]
+        level_of, code_of = self._lowest_of_all(other_sets)
         levels[~listed] = [hierarchy.number(level) for level in level_of]
         of_labels = [float(hierarchy.shares[level][code]) for level, code in zip(level_of, code_of, strict=True)]
-        shares[~listed] = np.minimum(self._shares(others), of_labels)
+        shares[~listed] = np.minimum(self._shares(other_sets), of_labels)
         return Values(
             hierarchy,
             tuple(self._labels[i] for i in ids),
@@ -289,10 +293,10 @@ class Vocabulary:
         if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
             # Leaves are in numeric order, so the ends are enough; some, such as a null, have none.
             numbers, span = leaf_numbers(hierarchy), _span(hierarchy)
-            least = next((n for leaf in leaves if (n := numbers[leaf]) is not None), None)
-            most = next((n for leaf in leaves[::-1] if (n := numbers[leaf]) is not None), None)
-            if least is not None and most is not None and span:
-                return float((most - least) / span)
+            smallest = next((n for leaf in leaves if (n := numbers[leaf]) is not None), None)
+            largest = next((n for leaf in leaves[::-1] if (n := numbers[leaf]) is not None), None)
+            if smallest is not None and largest is not None and span:
+                return float((largest - smallest) / span)
         return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
 
     def _shares(self, covers: Sequence[Leaves]) -> NDArray[np.float64]:
@@ -339,8 +343,8 @@ class Vocabulary:
 @once_per_hierarchy
 def _span(hierarchy: Hierarchy) -> Decimal:
     """Return the range of all numbers."""
-    known = [n for n in leaf_numbers(hierarchy) if n is not None]
-    return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
+    numbers = [n for n in leaf_numbers(hierarchy) if n is not None]
+    return max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
 
 
 class _LeafPoints(NamedTuple):
@@ -360,15 +364,15 @@ def _points(hierarchy: Hierarchy) -> _LeafPoints | None:
     so that rounding it to 28 digits first, as decimals do, changes nothing.
     """
     numbers = leaf_numbers(hierarchy)
-    known = [n for n in numbers if n is not None]
+    present = [n for n in numbers if n is not None]
     if not (span := _span(hierarchy)):
         return None
     # Numbers of reasonable size have exponents (``parse_number``).
-    places = max(0, *(-int(n.as_tuple().exponent) for n in known))
-    least = min(known)
-    if EXACT.scaleb(span, places) >= MOST_SPAN:
+    places = max(0, *(-int(n.as_tuple().exponent) for n in present))
+    smallest = min(present)
+    if EXACT.scaleb(span, places) >= MAX_SPAN:
         return None
-    scaled = np.array([0 if n is None else int(EXACT.scaleb(EXACT.subtract(n, least), places)) for n in numbers])
+    scaled = np.array([0 if n is None else int(EXACT.scaleb(EXACT.subtract(n, smallest), places)) for n in numbers])
     at = np.arange(len(numbers))
     missing = np.array([n is None for n in numbers])
     following = np.minimum.accumulate(np.where(missing, len(numbers), at)[::-1])[::-1]
@@ -394,7 +398,7 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
     if vocabulary.cells == "hierarchy":
         return _nearest_common(vocabulary.nodes, leaves, starts)
     # Leaves that level 0 joins (top-coding) are indistinguishable, so they are added and removed together.
-    rank, groups = told_apart(vocabulary.hierarchy)
+    rank, groups = leaf_groups(vocabulary.hierarchy)
     places = rank[leaves]
     ids = np.empty(len(starts), np.int32)
     if vocabulary.cells != "tight-set":
@@ -407,7 +411,7 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
         for low, high in bounds[firsts].tolist():
             first, last = ends[low], ends[high + 1] - 1
             wanted = in_order[first : last + 1]  # a view: thousands of ranges of thousands of leaves need no memory
-            ids_of.append(vocabulary.of(wanted if falls[first] == falls[last] else np.sort(wanted)))
+            ids_of.append(vocabulary.number_of(wanted if falls[first] == falls[last] else np.sort(wanted)))
         return np.array(ids_of, np.int32)[class_of]
     owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
     owner, places = np.divmod(np.unique(owner * len(groups) + places), len(groups))
@@ -417,8 +421,10 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
         mine = np.flatnonzero(lengths == length)
         members = places[begins[mine, None] + np.arange(length)]
         class_of, firsts = group(packed(members))
-        of = [vocabulary.of(np.sort(np.concatenate([groups[g] for g in key]))) for key in members[firsts].tolist()]
-        ids[mine] = np.array(of, np.int32)[class_of]
+        values_of_length = [
+            vocabulary.number_of(np.sort(np.concatenate([groups[g] for g in key]))) for key in members[firsts].tolist()
+        ]
+        ids[mine] = np.array(values_of_length, np.int32)[class_of]
     return ids
 
 
@@ -427,20 +433,20 @@ def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Id
     ids = np.full(len(starts), Vocabulary.TOP_ID, np.int32)
     for level in range(len(nodes) - 1, -1, -1):
         of_level = nodes[level][leaves]
-        least, most = np.minimum.reduceat(of_level, starts), np.maximum.reduceat(of_level, starts)
-        ids = np.where(least == most, least, ids)
+        lowest, highest = np.minimum.reduceat(of_level, starts), np.maximum.reduceat(of_level, starts)
+        ids = np.where(lowest == highest, lowest, ids)
     return ids.astype(np.int32)
 
 
 @once_per_hierarchy
-def told_apart(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
+def leaf_groups(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
     """Return the groups of leaves that level 0 distinguishes, in the order of their first leaf; nulls come last."""
     groups = sorted(
         _under(hierarchy, 0),
-        key=lambda of: (hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered, int(of[0])),
+        key=lambda group: (hierarchy.leaves[group[0]] is None or group[0] == hierarchy.uncovered, int(group[0])),
     )
     rank = np.empty(len(hierarchy.leaves), np.int32)
     if groups:
-        rank[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(of) for of in groups])
+        rank[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rank.setflags(write=False)
     return rank, tuple(groups)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.tables.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed, unique_patterns
 
 Nulls = Literal["category", "wildcard"]  # a separate value, or one that matches anything
@@ -31,9 +31,9 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
         n_classes = int(max(my_class.max(), their_class.max())) + 1
         counts[mine] += sum_by_class(table.counts[theirs], their_class, n_classes)[my_class]
         for name, histogram in table.sensitive.items():
-            gathered[name].append((mine, histogram.taken(theirs).merged(their_class, n_classes).taken(my_class)))
+            gathered[name].append((mine, histogram.selected(theirs).merged(their_class, n_classes).selected(my_class)))
     sensitive = {name: _summed(parts, table.n_classes) for name, parts in gathered.items()}
-    return replace(table, counts=counts, sensitive=sensitive, nulls=tuple(nulls), own=table.counts)
+    return replace(table, counts=counts, sensitive=sensitive, nulls=tuple(nulls), own_counts=table.counts)
 
 
 def matches(
@@ -52,8 +52,8 @@ def matches(
     members = [np.flatnonzero(pattern_of == p) for p in range(len(patterns))]
     for left, mine in zip(patterns, members, strict=True):
         for right, theirs in zip(patterns, members, strict=True):
-            both = np.concatenate([mine, theirs])
-            class_of, _ = group(packed(table.codes[both][:, ~(left | right)]))
+            rows = np.concatenate([mine, theirs])
+            class_of, _ = group(packed(table.codes[rows][:, ~(left | right)]))
             yield mine, class_of[: len(mine)], theirs, class_of[len(mine) :]
 
 

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.tables.values import Ids, Leaves, Vocabulary, told_apart
+from shoal.tables.values import Ids, Leaves, Vocabulary, leaf_groups
 
 FIXED = ("range", "set")
 Positions = NDArray[np.int64]
@@ -89,10 +89,10 @@ class FixedLabels:
     n_shown: int  # positions in windows
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, cells: str, counts: NDArray[np.int64]) -> FixedLabels:
+    def for_column(cls, hierarchy: Hierarchy, cells: str, counts: NDArray[np.int64]) -> FixedLabels:
         """Return the windows of a column with ``counts`` records of each leaf."""
         ranges = cells == "range"
-        rank, groups = told_apart(hierarchy)
+        rank, groups = leaf_groups(hierarchy)
         of_group = np.bincount(rank, counts, len(groups)).astype(np.int64)
         hidden = np.array([hierarchy.leaves[g[0]] is None or g[0] == hierarchy.uncovered for g in groups], np.bool_)
         occurring = np.flatnonzero(of_group > 0)
@@ -137,7 +137,7 @@ class FixedLabels:
         """Return the value that a window is released as."""
         if last - first + 1 == self.n and self.n > 1:
             return Vocabulary.TOP_ID
-        return vocabulary.of(self.leaves(first, last))
+        return vocabulary.number_of(self.leaves(first, last))
 
 
 def written_as(
@@ -172,14 +172,14 @@ def covered_twice(
     first, last = first.copy(), last.copy()
     while len(first) > 1 and not fixed.two_valued:
         ends = np.bincount(first, minlength=fixed.n + 1) - np.bincount(last + 1, minlength=fixed.n + 1)
-        shown = np.bincount(first[first == last], minlength=fixed.n) > 0
-        alone = (np.cumsum(ends)[:-1] == 1) & ~shown
+        is_value = np.bincount(first[first == last], minlength=fixed.n) > 0
+        alone = (np.cumsum(ends)[:-1] == 1) & ~is_value
         if not alone.any():
             break
         begin = int(np.argmax(alone))
         covering = int(np.flatnonzero((first <= begin) & (last >= begin))[0])
-        apart = np.flatnonzero(~alone[begin : last[covering] + 1])
-        end = int(begin + apart[0] - 1) if len(apart) else int(last[covering])
+        covered_again = np.flatnonzero(~alone[begin : last[covering] + 1])
+        end = int(begin + covered_again[0] - 1) if len(covered_again) else int(last[covering])
         wider = fixed.around(np.minimum(first, begin), np.maximum(last, end))
         cost = (wider[1] - wider[0] - last + first) * n_records.astype(np.float64)
         cost[covering] = np.inf

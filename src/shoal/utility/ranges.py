@@ -93,7 +93,7 @@ def may_be(cells: Any, value: Any) -> Any:
     present = sorted({text for text in texts if text is not None})
     wanted = value.isoformat() if isinstance(value, date) else str(value)
     reader = Reader(present, [wanted], freely=False)
-    covering = {present[i] for i in (*reader.of([wanted])[0], *reader.everything)}
+    covering = {present[i] for i in (*reader.covering([wanted])[0], *reader.everything)}
     answers = [text in covering for text in texts]
     return _frame(cells, {"may_be": answers}, only="may_be")
 

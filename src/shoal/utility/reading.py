@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
@@ -155,7 +155,7 @@ def _masses(
     hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool, mark: DecimalMark | None
 ) -> tuple[csr_array, NDArray[np.bool_]]:
     """Return how likely each leaf is for each text, and which texts could be read."""
-    read = LeavesBehind.of(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
+    read = LeavesBehind.read(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
     nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
     behind = [*read.behind, nulls]  # the null is the last text
     everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]

@@ -1,7 +1,7 @@
 """Linear regression on the release and on the original: how far the coefficients differ.
 
 A sensitive number is explained by the quasi-identifiers. Numbers are read from the release as midpoints, a category as
-the share of each value that its cell may stand for. The error of a coefficient is told in standard errors of the
+the share of each value that its cell may stand for. The error of a coefficient is given in standard errors of the
 original: below about two, sampling alone could have moved it as far.
 """
 

@@ -28,7 +28,7 @@ from shoal.errors import DataError, PolicyError
 from shoal.findings import findings_of, ordered
 from shoal.findings.evidence import of_table
 from shoal.forbidden.mining import mine
-from shoal.judge import Gaps, as_seen, judge_release
+from shoal.judge import Gaps, as_attackers_see, judge_release
 from shoal.judge.as_written import judged_as_written
 from shoal.judge.figures import Figures, figures
 from shoal.judge.recount import Reference, recounted
@@ -123,23 +123,28 @@ def verify_certificate(
     """
     claims = _read(certificate) if isinstance(certificate, str | Path) else certificate
     _require_schema(claims)
-    own = None if policy is None else policy_of(policy)
-    asked = with_files_of(_policy(claims), own)
-    kept = None if receipt is None else read_receipt(receipt)
+    readers_policy = None if policy is None else policy_of(policy)
+    certified_policy = with_files_of(_policy(claims), readers_policy)
+    owners_receipt = None if receipt is None else read_receipt(receipt)
     signature = _signature(claims, key)
     opened = engine_of(data, separator=separator, encoding=encoding, header=header)
     before = None if original is None else engine_of(original)
-    engine = opened.reading(asked)
-    truth = None if before is None else before.reading(asked).coarsened(asked)
-    found: list[Finding] = []
-    counted = _lines(claims, asked, _CountedRelease.of(engine, asked), truth, found)
-    lines = [*counted, *_files(claims, engine.source), signature, *_source(claims, asked, kept, truth)]
-    if own is not None:
-        by_reader, _ = checked(opened, own, before)
+    engine = opened.reading(certified_policy)
+    truth = None if before is None else before.reading(certified_policy).coarsened(certified_policy)
+    findings: list[Finding] = []
+    counted = _lines(claims, certified_policy, _CountedRelease.of(engine, certified_policy), truth, findings)
+    lines = [
+        *counted,
+        *_files(claims, engine.source),
+        signature,
+        *_source(claims, certified_policy, owners_receipt, truth),
+    ]
+    if readers_policy is not None:
+        by_reader, _ = checked(opened, readers_policy, before)
         lines += _of_reader(by_reader)
-        found = [*by_reader.findings]
+        findings = [*by_reader.findings]
     stated = stated_findings(claims)
-    return Verification(tuple(lines), ordered([*found, *(each for each in stated if each not in found)]))
+    return Verification(tuple(lines), ordered([*findings, *(finding for finding in stated if finding not in findings)]))
 
 
 def _of_reader(verdicts: Verdicts) -> Iterator[Line]:
@@ -150,8 +155,10 @@ def _of_reader(verdicts: Verdicts) -> Iterator[Line]:
     for verdict in verdicts.verdicts:
         holds = None if verdict.outcome == "unknown" else verdict.holds
         worst = None if math.isnan(verdict.worst) or holds is None else verdict.worst
-        why = verdict.missing or (f"{verdict.classes} classes with {verdict.records} records fail" if not holds else "")
-        yield Line(f"your policy: {verdict.asked}", None, worst, holds, why, required=True)
+        reason = verdict.missing or (
+            f"{verdict.classes} classes with {verdict.records} records fail" if not holds else ""
+        )
+        yield Line(f"your policy: {verdict.asked}", None, worst, holds, reason, required=True)
 
 
 def require_certificate(path: str | Path) -> None:
@@ -172,7 +179,7 @@ def _schema() -> dict[str, Any]:
 
 def _read(path: str | Path) -> Any:
     try:
-        return read_json(read_bounded(path).decode("utf-8-sig"), _once)
+        return read_json(read_bounded(path).decode("utf-8-sig"), _unrepeated)
     except OSError as error:
         raise DataError(f"certificate {path} cannot be read ({error.strerror})") from None
     except ValueError:
@@ -181,11 +188,11 @@ def _read(path: str | Path) -> Any:
         ) from None
 
 
-def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unrepeated(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build a JSON object; reject repeated fields, because readers disagree about which one counts."""
-    if len(found := dict(fields)) < len(fields):
+    if len(members := dict(fields)) < len(fields):
         raise DataError("the certificate contains a field twice", "was it modified?")
-    return found
+    return members
 
 
 def _require_schema(claims: Any) -> None:
@@ -200,9 +207,9 @@ def _require_schema(claims: Any) -> None:
         )
     wrong = next(jsonschema.Draft202012Validator(_schema()).iter_errors(claims), None)
     if wrong is not None:
-        place = ".".join(map(str, wrong.absolute_path)) or "the whole"
+        path = ".".join(map(str, wrong.absolute_path)) or "the whole"
         raise DataError(
-            f"the certificate does not match the schema {_schema()['$id']}: {place} ({wrong.validator})",
+            f"the certificate does not match the schema {_schema()['$id']}: {path} ({wrong.validator})",
             "was it modified, or written by another version?",
         )
 
@@ -219,12 +226,12 @@ class _CountedRelease:
     """A release with its rows, or its distinct rows with their counts."""
 
     engine: Engine
-    seen: LocalEngine
+    rows_or_tally: LocalEngine
 
     @classmethod
     def of(cls, engine: Engine, policy: Policy) -> _CountedRelease:
-        there = [name for name in (*policy.quasi, *policy.sensitive) if name in engine.columns]
-        return cls(engine, engine.tally(there or engine.columns[:1]))
+        present = [name for name in (*policy.quasi, *policy.sensitive) if name in engine.columns]
+        return cls(engine, engine.tally(present or engine.columns[:1]))
 
     def table(self, rows: Rows | Groups, policy: Policy, original: Engine | None) -> FrequencyTable:
         """The rows, or the counts of the engine."""
@@ -232,7 +239,7 @@ class _CountedRelease:
 
     def reference(self, policy: Policy, original: Engine | None) -> Reference:
         """Return the sensitive values that the classes are compared with."""
-        return Reference((self.seen if original is None else sensitive_of(original, policy)).domains(policy))
+        return Reference((self.rows_or_tally if original is None else sensitive_of(original, policy)).domains(policy))
 
 
 # ── what it says, line by line ──────────────────────────────────────────────────────────────────────────────
@@ -247,10 +254,10 @@ def _lines(
 ) -> Iterator[Line]:
     """Yield the lines of what is counted, and add the findings of the recount."""
     source, output, engine = claims["input"], claims["output"], release.engine
-    n, suppressed = release.seen.n_records, output["suppressed"]
+    n, suppressed = release.rows_or_tally.n_records, output["suppressed"]
     table = "not the same table, or the certificate belongs to a file"
     other = "not the same file, byte for byte" if engine.in_memory or engine.source else table
-    yield _line("output.sha256", output["sha256"], release.seen.fingerprint, other)
+    yield _line("output.sha256", output["sha256"], release.rows_or_tally.fingerprint, other)
     yield _line("output.records", output["records"], n)
     if wrong := _other_columns(engine.columns, policy):
         yield Line("columns", list(policy.columns), engine.columns, False, wrong)
@@ -267,11 +274,13 @@ def _lines(
         "identifiers", 0, len(left), not left, "columns that should have been removed are present" if left else ""
     )
     limits = _Limits.of(policy, dropped, engine, original)
-    found = owners_of(release.seen, original, policy) if limits.gaps.persons and original is not None else None
-    rows = release.seen.countable() if found is None or found.rows is None else found.rows
+    owners = (
+        owners_of(release.rows_or_tally, original, policy) if limits.gaps.persons and original is not None else None
+    )
+    rows = release.rows_or_tally.countable() if owners is None or owners.rows is None else owners.rows
     counted = release.table(rows, limits.known, original)
-    if found is not None:
-        limits = replace(limits, gaps=limits.gaps.known(found, counted))
+    if owners is not None:
+        limits = replace(limits, gaps=limits.gaps.known(owners, counted))
     attacks = None if original is None else measured(in_order(engine, rows, policy), original, limits.known)
     verdicts = judge_release(counted, policy, attacks=attacks, mined=mine(rows, policy), gaps=limits.gaps)
     reference = release.reference(limits.known, original)
@@ -281,7 +290,7 @@ def _lines(
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
     classes = counted if finer is None else finer
-    evidence = of_table(engine, release.seen, classes, limits.known, original, spelled)
+    evidence = of_table(engine, release.rows_or_tally, classes, limits.known, original, spelled)
     findings += findings_of(evidence)
     if plain := policy.having("plain"):
         yield Line("columns.plain", None, list(plain), None, f"nothing protects {', '.join(map(repr, plain))}")
@@ -294,15 +303,15 @@ def _lines(
 def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | None) -> Line:
     """Check whether the certificate is signed, and with the expected key."""
     signature = claims.get("signature")
-    whose = None if signature is None else signature["key"]
+    signer = None if signature is None else signature["key"]
     if key is None:
         checked = "signed, not checked (verify it with the signer's public key)"
-        why = "unsigned, so anyone may have written it" if signature is None else checked
-        return Line("signature", whose, None, None, why)
+        reason = "unsigned, so anyone may have written it" if signature is None else checked
+        return Line("signature", signer, None, None, reason)
     public = read_public(key) if isinstance(key, str | Path) else key
-    holds, asked = signed_by(claims, public), key_fingerprint(public)
-    why = "modified after it was signed" if whose == asked else "signed with another key"
-    return Line("signature", whose, asked, holds, "" if holds else "unsigned" if whose is None else why)
+    holds, expected_signer = signed_by(claims, public), key_fingerprint(public)
+    reason = "modified after it was signed" if signer == expected_signer else "signed with another key"
+    return Line("signature", signer, expected_signer, holds, "" if holds else "unsigned" if signer is None else reason)
 
 
 def _files(claims: Mapping[str, Any], source: Any) -> Iterator[Line]:
@@ -316,11 +325,11 @@ def _files(claims: Mapping[str, Any], source: Any) -> Iterator[Line]:
     if claimed is None:
         yield Line("output.files", None, None, None, "the certificate has no digests of the files of a folder")
         return
-    found = part_digests(folder)
-    n = sum(found.get(name) != digest for name, digest in claimed.items())
-    more = len(set(found) - set(claimed))
-    wrong = f"{n} files were changed or are missing, {more} were added" if n or more else ""
-    yield Line("output.files", len(claimed), len(found), not wrong, wrong)
+    digests = part_digests(folder)
+    n = sum(digests.get(name) != digest for name, digest in claimed.items())
+    n_added = len(set(digests) - set(claimed))
+    wrong = f"{n} files were changed or are missing, {n_added} were added" if n or n_added else ""
+    yield Line("output.files", len(claimed), len(digests), not wrong, wrong)
 
 
 def _source(
@@ -337,24 +346,24 @@ def _source(
         return
     key = key_of(receipt)
     yield _line("receipt", receipt["output"]["sha256"], claims["output"]["sha256"], "it belongs to another release")
-    found = keyed(key, "input", receipt["input"]["sha256"])
-    yield _line("input.hmac_sha256", digest, found, "the receipt belongs to another input")
-    known = {name: keyed(key, f"hierarchy {name}", str(own)) for name, own in receipt["hierarchies"].items()}
-    wrong = "" if known == hierarchies else "the receipt lists other hierarchies"
-    yield Line("hierarchies", sorted(hierarchies), sorted(known), not wrong, wrong)
+    recounted = keyed(key, "input", receipt["input"]["sha256"])
+    yield _line("input.hmac_sha256", digest, recounted, "the receipt belongs to another input")
+    digests = {name: keyed(key, f"hierarchy {name}", str(digest)) for name, digest in receipt["hierarchies"].items()}
+    wrong = "" if digests == hierarchies else "the receipt lists other hierarchies"
+    yield Line("hierarchies", sorted(hierarchies), sorted(digests), not wrong, wrong)
     if original is not None:
         if not original.in_memory:  # a table in a database has the digest of its counts
             require_columns(original.columns, policy)
-        found = keyed(key, "input", original.tallied(policy).fingerprint)
-        yield _line("original.hmac_sha256", digest, found, "not the table that the release was made from")
+        recounted = keyed(key, "input", original.tallied(policy).fingerprint)
+        yield _line("original.hmac_sha256", digest, recounted, "not the table that the release was made from")
 
 
-def _other_columns(there: list[str], policy: Policy) -> str:
+def _other_columns(present: list[str], policy: Policy) -> str:
     """Describe mismatches in the columns of the file; identifiers in the release have their own line."""
-    strange = [name for name in there if name not in policy.columns]
-    absent = [name for name in (*policy.quasi, *policy.sensitive) if name not in there]
-    told = [f"the policy has no {', '.join(map(repr, strange))}"] if strange else []
-    return "; ".join(told + ([f"the file has no {', '.join(map(repr, absent))}"] if absent else []))
+    strange = [name for name in present if name not in policy.columns]
+    absent = [name for name in (*policy.quasi, *policy.sensitive) if name not in present]
+    reasons = [f"the policy has no {', '.join(map(repr, strange))}"] if strange else []
+    return "; ".join(reasons + ([f"the file has no {', '.join(map(repr, absent))}"] if absent else []))
 
 
 def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
@@ -362,8 +371,8 @@ def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
     yield _line("seed", claims["seed"], policy.release.seed, "differs from the policy")
     named = (claims.get("preset") or {}).get("name")
     if named is not None or policy.preset is not None:
-        same = named == policy.preset
-        yield Line("preset", named, policy.preset, same, "" if same else "differs from the policy")
+        is_preset = named == policy.preset
+        yield Line("preset", named, policy.preset, is_preset, "" if is_preset else "differs from the policy")
     levels = claims["levels"]
     if set(levels) != set(policy.quasi):
         yield Line("levels", sorted(levels), sorted(policy.quasi), False, "these are not the quasi-identifiers")
@@ -377,28 +386,28 @@ def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
         yield Line("attacks", None, None, False, "the policy limits the results of attacks, but no attack is reported")
 
 
-def _below(level: int | str | None, least: int) -> bool:
-    return isinstance(level, int) and level < least  # nothing is above the top
+def _below(level: int | str | None, minimum: int) -> bool:
+    return isinstance(level, int) and level < minimum  # nothing is above the top
 
 
-def _line(name: str, claimed: Any, found: Any, wrong: str = "") -> Line:
-    holds = _same(claimed, found)
-    return Line(name, claimed, found, holds, "" if holds else wrong)
+def _line(name: str, claimed: Any, counted: Any, wrong: str = "") -> Line:
+    holds = _agrees(claimed, counted)
+    return Line(name, claimed, counted, holds, "" if holds else wrong)
 
 
-def _same(claimed: Any, found: Any) -> bool:
+def _agrees(claimed: Any, counted: Any) -> bool:
     """Compare figures: sums of floats may differ in the last digits, and JSON uses texts for infinite values."""
-    if isinstance(found, bool | str) or (isinstance(claimed, bool | str) and claimed not in ("inf", "-inf")):
-        return type(claimed) is type(found) and bool(claimed == found)
+    if isinstance(counted, bool | str) or (isinstance(claimed, bool | str) and claimed not in ("inf", "-inf")):
+        return type(claimed) is type(counted) and bool(claimed == counted)
     if claimed is None:
-        return found is None or math.isnan(found)
-    if isinstance(claimed, int) and isinstance(found, int):
-        return claimed == found  # counts are exact, and a seed may have hundreds of digits
+        return counted is None or math.isnan(counted)
+    if isinstance(claimed, int) and isinstance(counted, int):
+        return claimed == counted  # counts are exact, and a seed may have hundreds of digits
     try:
         claimed = float(claimed)
     except OverflowError:  # beyond all figures
         return False
-    return claimed == found or math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-12)
+    return claimed == counted or math.isclose(claimed, counted, rel_tol=1e-9, abs_tol=1e-12)
 
 
 @dataclass(frozen=True)
@@ -432,9 +441,9 @@ class _Limits:
         }
         return self.policy.model_copy(update={"columns": columns})
 
-    def told(self, name: str, found: float) -> float:
+    def bounded(self, name: str, figure: float) -> float:
         """Round a figure as the certificate does: to two digits if it depends on more than the release."""
-        value: float = rounded(found) if needs_more(name, self.policy, self.gaps.dropped) else found
+        value: float = rounded(figure) if needs_more(name, self.policy, self.gaps.dropped) else figure
         return value
 
     def of_figure(self, name: str, column: str | None = None) -> str:
@@ -449,7 +458,7 @@ class _Limits:
             return self.gaps.whole
         if name == "t":
             covered = list(self.gaps.hierarchies) if column is None else [column]
-            return next((self.gaps.hierarchies[each] for each in covered if each in self.gaps.hierarchies), "")
+            return next((self.gaps.hierarchies[name] for name in covered if name in self.gaps.hierarchies), "")
         return ""
 
 
@@ -463,17 +472,23 @@ _OF_PERSONS: dict[str, Bound] = {
 }
 
 
-def _requirements(claimed: list[Any], limits: _Limits, found: Sequence[Verdict]) -> Iterator[Line]:
+def _requirements(claimed: list[Any], limits: _Limits, verdicts: Sequence[Verdict]) -> Iterator[Line]:
     policy, gaps = limits.policy, limits.gaps
-    told = [claim["asked"] for claim in claimed]
-    asked = [verdict.asked for verdict in found]
-    if told != asked and (
-        policy.forbid or told != asked[: len(policy.models)]
+    claimed_requirements = [claim["asked"] for claim in claimed]
+    requirements = [verdict.asked for verdict in verdicts]
+    if claimed_requirements != requirements and (
+        policy.forbid or claimed_requirements != requirements[: len(policy.models)]
     ):  # older certificates list limits only under attacks
-        yield Line("requirements", told, asked, False, "the requirements differ from those of the policy")
-    claims: list[Any] = claimed if told == asked[: len(told)] else []
+        yield Line(
+            "requirements",
+            claimed_requirements,
+            requirements,
+            False,
+            "the requirements differ from those of the policy",
+        )
+    claims: list[Any] = claimed if claimed_requirements == requirements[: len(claimed_requirements)] else []
     exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]
-    for verdict, claim, counted in zip_longest(found, claims, exact):
+    for verdict, claim, counted in zip_longest(verdicts, claims, exact):
         yield _requirement(verdict, claim, bool(counted), limits)
 
 
@@ -482,50 +497,60 @@ def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: boo
 
     Figures of attacks are not compared: the maker of the release knew the owner of each record, and scored with that.
     """
-    worst = None if claim is None else claim["worst"]
-    found = None if math.isnan(verdict.worst) or verdict.outcome == "unknown" else verdict.worst
+    claimed = None if claim is None else claim["worst"]
+    worst = None if math.isnan(verdict.worst) or verdict.outcome == "unknown" else verdict.worst
     holds: bool | None = None if verdict.outcome == "unknown" else verdict.holds
-    why = verdict.missing
+    reason = verdict.missing
     if verdict.outcome == "fails":
-        why = f"{verdict.classes} classes with {verdict.records} records fail" if verdict.classes else "it fails"
+        reason = f"{verdict.classes} classes with {verdict.records} records fail" if verdict.classes else "it fails"
     elif claim is not None and not claim["holds"]:
-        holds, why = False, "the certificate itself says that it does not hold"
+        holds, reason = False, "the certificate itself says that it does not hold"
     elif claim is not None and holds and counted and not _same_verdict(claim, verdict, limits):
-        holds, why = False, "its figure, verdict or numbers of failing classes and records differ"
-    return Line(f"requirement: {verdict.asked}", worst, found, holds, why, required=True)
+        holds, reason = False, "its figure, verdict or numbers of failing classes and records differ"
+    return Line(f"requirement: {verdict.asked}", claimed, worst, holds, reason, required=True)
 
 
 def _same_verdict(claim: Mapping[str, Any], verdict: Verdict, limits: _Limits) -> bool:
-    same = all(_same(claim[part], getattr(verdict, part)) for part in ("figure", "classes", "records"))
-    return same and _same(claim["worst"], limits.told(verdict.figure, verdict.worst))
+    is_equal = all(_agrees(claim[part], getattr(verdict, part)) for part in ("figure", "classes", "records"))
+    return is_equal and _agrees(claim["worst"], limits.bounded(verdict.figure, verdict.worst))
 
 
 def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:
-    found = _figures(table, policy, limits)
-    overall = {name: limits.told(name, value) for name, value in found.overall.items()}
+    recounted = _figures(table, policy, limits)
+    overall = {name: limits.bounded(name, value) for name, value in recounted.overall.items()}
     for name, value in claimed.items():
         if name == "columns":
             continue
         yield _figure(f"measured.{name}", value, overall.get(name), limits.of_figure(name), _OF_PERSONS.get(name))
     for column, values in claimed["columns"].items():
-        own = {name: limits.told(name, value) for name, value in found.columns.get(column, {}).items()}
+        bounded_figures = {
+            name: limits.bounded(name, value) for name, value in recounted.columns.get(column, {}).items()
+        }
         for name, value in values.items():
-            yield _figure(f"measured.columns.{column}.{name}", value, own.get(name), limits.of_figure(name, column))
+            yield _figure(
+                f"measured.columns.{column}.{name}", value, bounded_figures.get(name), limits.of_figure(name, column)
+            )
 
 
-def _figure(name: str, claimed: Any, found: float | None, why: str, bound: Bound | None = None) -> Line:
-    if why and bound and found is not None and claimed is not None and not _within(float(claimed), found, bound):
-        return Line(name, claimed, found, False, "there cannot be more people than records")
-    if why:
-        return Line(name, claimed, None, None, why)
-    if found is None:
+def _figure(name: str, claimed: Any, figure: float | None, reason: str, bound: Bound | None = None) -> Line:
+    if (
+        reason
+        and bound
+        and figure is not None
+        and claimed is not None
+        and not _is_within(float(claimed), figure, bound)
+    ):
+        return Line(name, claimed, figure, False, "there cannot be more people than records")
+    if reason:
+        return Line(name, claimed, None, None, reason)
+    if figure is None:
         return Line(name, claimed, None, False, "unknown figure")
-    return _line(name, claimed, found)
+    return _line(name, claimed, figure)
 
 
-def _within(claimed: float, found: float, bound: Bound) -> bool:
-    slack = 1e-9 * abs(found) + 1e-12
-    return claimed <= found + slack if bound == "most" else claimed >= found - slack
+def _is_within(claimed: float, figure: float, bound: Bound) -> bool:
+    slack = 1e-9 * abs(figure) + 1e-12
+    return claimed <= figure + slack if bound == "most" else claimed >= figure - slack
 
 
 def _figures(table: FrequencyTable, policy: Policy, limits: _Limits) -> Figures:
@@ -536,19 +561,19 @@ def _figures(table: FrequencyTable, policy: Policy, limits: _Limits) -> Figures:
             distances |= dict.fromkeys([model.column] if model.column else policy.sensitive, model.distance)
         if isinstance(model, RecursiveDiversity):
             l = model.l
-    return figures(table, l=l, distances=distances, seen=as_seen(table, policy))
+    return figures(table, l=l, distances=distances, attacker_view=as_attackers_see(table, policy))
 
 
 def _losses(claims: Mapping[str, Any], table: FrequencyTable, policy: Policy) -> Iterator[Line]:
     """Check the two losses that depend only on class sizes; the others need to know what was lost."""
     n, suppressed = claims["input"]["records"], claims["output"]["suppressed"]
     sizes = table.counts.tolist()
-    known = {
+    recounted_losses = {
         "discernibility": float(sum(size * size for size in sizes) + n * suppressed),
         "average-class": n / (len(sizes) + (suppressed > 0)),
     }
     for name, value in claims["loss"].items():
-        if name in known and (policy.release.suppressed == "drop" or not suppressed):
-            yield _line(f"loss.{name}", value, known[name])
+        if name in recounted_losses and (policy.release.suppressed == "drop" or not suppressed):
+            yield _line(f"loss.{name}", value, recounted_losses[name])
         else:
             yield Line(f"loss.{name}", value, None, None, STATED)

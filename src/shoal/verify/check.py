@@ -24,29 +24,29 @@ def checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts
     """Return the verdicts on a table by itself, and its counts."""
     engine = engine_of(data, policy)
     names = engine.columns
-    require_columns(names, policy, gone=("identifier", "plain"))
+    require_columns(names, policy, removed_roles=("identifier", "plain"))
     gaps, telling = Gaps.of(policy, names, order_of(engine, None if original is None else engine_of(original)))
-    seen = engine.tallied(telling)  # rows, or distinct rows with counts
+    rows_or_tally = engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
-        seen.forbid_nulls(policy)
+        rows_or_tally.forbid_nulls(policy)
     before = None if original is None else original_of(original, policy)
-    whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
+    whole = rows_or_tally.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
-    seen.persons(telling)  # none may be missing
-    rows = seen.countable(telling)
-    found = None
+    rows_or_tally.persons(telling)  # none may be missing
+    rows = rows_or_tally.countable(telling)
+    owners = None
     if gaps.persons and before is not None:
         from shoal.original.owners import owners_of
 
-        found = owners_of(seen, before, policy)
-    rows = rows if found is None or found.rows is None else found.rows
+        owners = owners_of(rows_or_tally, before, policy)
+    rows = rows if owners is None or owners.rows is None else owners.rows
     table = recounted(rows, policy, reference)
-    gaps = gaps if found is None else gaps.known(found, table)
+    gaps = gaps if owners is None else gaps.known(owners, table)
     attacks = None if before is None else measured(in_order(engine, rows, policy), before, policy)
     left = [name for name in policy.identifiers if name in names]
     verdicts = judge_release(table, policy, attacks=attacks, mined=mine(rows, policy), identifiers=left, gaps=gaps)
     verdicts, finer, spelled = judged_as_written(engine, policy, telling, reference, gaps, verdicts)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    findings = findings_of(of_table(engine, seen, table, policy, before, spelled))
+    findings = findings_of(of_table(engine, rows_or_tally, table, policy, before, spelled))
     return replace(verdicts, findings=findings), table if finer is None else finer

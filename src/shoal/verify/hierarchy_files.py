@@ -17,12 +17,12 @@ class UnopenedFile(File):
         )
 
 
-def with_files_of(asked: Policy, own: Policy | None) -> Policy:
+def with_files_of(certified: Policy, readers: Policy | None) -> Policy:
     """Return the policy of a certificate with the hierarchies that the reader has, and no other files."""
-    columns = dict(asked.columns)
-    for name, column in asked.columns.items():
+    columns = dict(certified.columns)
+    for name, column in certified.columns.items():
         if isinstance(column.hierarchy, File):
-            mine = None if own is None or name not in own.columns else own.columns[name].hierarchy
+            mine = None if readers is None or name not in readers.columns else readers.columns[name].hierarchy
             hierarchy = mine if isinstance(mine, File) else UnopenedFile(path=column.hierarchy.path)
             columns[name] = column.model_copy(update={"hierarchy": hierarchy})
-    return asked.model_copy(update={"columns": columns} | ({} if own is None else {"folder": own.folder}))
+    return certified.model_copy(update={"columns": columns} | ({} if readers is None else {"folder": readers.folder}))

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, original_of
@@ -38,19 +38,21 @@ def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdic
     if policy.release.nulls == "wildcard":
         raise PolicyError("several releases cannot be compared with nulls = 'wildcard'", "use 'category'")
     table = original_of(original, policy).count(policy.of_all_levels()).table
-    seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
-    kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
-    if not len(kept):
+    candidates = [_candidate_classes(table, engine_of(release, policy), policy) for release in releases]
+    candidate_rows = np.flatnonzero(np.any([ids > 0 for ids in candidates], axis=0))
+    if not len(candidate_rows):
         raise PolicyError("no record of the original is in the releases", "pass the table that they were made from")
-    codes = np.column_stack(seen)[kept].astype(np.int32)
+    codes = np.column_stack(candidates)[candidate_rows].astype(np.int32)
     class_of, firsts = group(packed(codes))
-    rest = table.taken(kept)
+    rest = table.selected(candidate_rows)
     verdicts = judge_release(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
     results = _results(releases, policy)
     judged = (*verdicts.verdicts[: len(verdicts.verdicts) - len(results)], *results)
     return replace(
         verdicts,
-        verdicts=tuple(replace(one, asked=f"{one.asked}, together with earlier releases") for one in judged),
+        verdicts=tuple(
+            replace(verdict, asked=f"{verdict.asked}, together with earlier releases") for verdict in judged
+        ),
     )
 
 
@@ -59,22 +61,23 @@ def _results(releases: Sequence[Data], policy: Policy) -> list[Verdict]:
     if not policy.forbid:
         return []
     names = dict.fromkeys(name for result in policy.forbid for name in result.columns)
-    found = []
+    results = []
     for release in releases:
         engine = engine_of(release, policy)
         if absent := [name for name in names if name not in engine.columns]:
             raise PolicyError(f"a release has no column {', '.join(map(repr, absent))}, which a forbidden result names")
-        found.append(judge_results(policy, mine(engine.tally(list(names)).countable(), policy)))
+        results.append(judge_results(policy, mine(engine.tally(list(names)).countable(), policy)))
     linked = "records linked across releases are not mined"
     return [
         next(
-            (one for one in verdicts if one.outcome == "fails"), replace(verdicts[0], outcome="unknown", missing=linked)
+            (verdict for verdict in verdicts if verdict.outcome == "fails"),
+            replace(verdicts[0], outcome="unknown", missing=linked),
         )
-        for verdicts in zip(*found, strict=True)
+        for verdicts in zip(*results, strict=True)
     ]
 
 
-def _seen(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.int64]:
+def _candidate_classes(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.int64]:
     """Number the released tuples that match each row of the original; 0 if none does."""
     if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
@@ -94,8 +97,8 @@ def _seen(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.i
     numbers: dict[bytes, int] = {}
     ids = np.zeros(len(firsts), np.int64)
     for i in np.flatnonzero(consistent).tolist():
-        found = matches.indices[matches.indptr[i] : matches.indptr[i + 1]].tobytes()
-        ids[i] = numbers.setdefault(found, len(numbers) + 1)
+        row_bytes = matches.indices[matches.indptr[i] : matches.indptr[i + 1]].tobytes()
+        ids[i] = numbers.setdefault(row_bytes, len(numbers) + 1)
     ids = ids[class_of]
     n_found = int(table.counts[ids > 0].sum())
     if n_found < release.n_records:

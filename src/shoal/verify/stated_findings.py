@@ -32,29 +32,29 @@ Statement = tuple[str, Any, Any, bool | None, str]
 
 def compared_findings(claims: Mapping[str, Any], evidence: Evidence) -> Iterator[Statement]:
     """Compare the findings that a certificate lists with those that the released rows show."""
-    claimed = [Finding.of(line) for line in claims["findings"]]
+    claimed = [Finding.from_dict(line) for line in claims["findings"]]
     verdict = publication("holds", claimed)  # nothing else is released
-    why = "" if claims["publication"] == verdict else "the findings of the certificate say otherwise"
-    yield "publication", claims["publication"], verdict, not why, why
-    recounted = [each for each in findings_of(evidence) if each.kind in RECOUNTED]
-    missing = [each for each in recounted if not _is_listed(each, claimed)]
-    names = [each.kind for each in claimed if each.kind in RECOUNTED]
+    reason = "" if claims["publication"] == verdict else "the findings of the certificate say otherwise"
+    yield "publication", claims["publication"], verdict, not reason, reason
+    recounted = [finding for finding in findings_of(evidence) if finding.kind in RECOUNTED]
+    missing = [finding for finding in recounted if not _is_listed(finding, claimed)]
+    names = [finding.kind for finding in claimed if finding.kind in RECOUNTED]
     if missing:
-        shown = " ".join(each.fact + "." for each in missing)
-        yield "findings", names, [each.kind for each in recounted], False, f"the release shows more: {shown}"
+        facts = " ".join(finding.fact + "." for finding in missing)
+        yield "findings", names, [finding.kind for finding in recounted], False, f"the release shows more: {facts}"
     elif names or recounted:
-        yield "findings", names, [each.kind for each in recounted], True, ""
-    if any(each.kind not in RECOUNTED for each in claimed) or not claimed:
+        yield "findings", names, [finding.kind for finding in recounted], True, ""
+    if any(finding.kind not in RECOUNTED for finding in claimed) or not claimed:
         yield "other findings", None, None, None, STATED
 
 
 def stated_findings(claims: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return the findings of a certificate that the release alone does not show."""
-    claimed = (Finding.of(line) for line in claims["findings"])
-    return tuple(each for each in claimed if each.kind not in RECOUNTED)
+    claimed = (Finding.from_dict(line) for line in claims["findings"])
+    return tuple(finding for finding in claimed if finding.kind not in RECOUNTED)
 
 
 def _is_listed(recounted: Finding, claimed: Sequence[Finding]) -> bool:
     """Return whether a certificate lists a finding, for all columns that it concerns."""
-    alike = [each for each in claimed if RECOUNTED.get(each.kind) == RECOUNTED[recounted.kind]]
-    return bool(alike) and set(recounted.columns) <= {name for each in alike for name in each.columns}
+    alike = [finding for finding in claimed if RECOUNTED.get(finding.kind) == RECOUNTED[recounted.kind]]
+    return bool(alike) and set(recounted.columns) <= {name for finding in alike for name in finding.columns}

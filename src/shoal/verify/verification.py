@@ -59,13 +59,15 @@ class Verification(Answered, Shown):
         if self.outcome == "fails":
             return f"The certificate does not hold: {', '.join(line.name for line in self if line.holds is False)}."
         if self.outcome == "holds":
-            told = "Every requirement holds, and nothing contradicts the certificate"
+            verdict = "Every requirement holds, and nothing contradicts the certificate"
             against = [finding for finding in self.findings if finding.severity != "note"]
             n = format_count(len(against), "finding")
-            return f"{told}." if not against else f"{told}, but {n} of the recount should be read before it is used."
+            return (
+                f"{verdict}." if not against else f"{verdict}, but {n} of the recount should be read before it is used."
+            )
         missing = dict.fromkeys(line.why for line in self if line.required and line.holds is None)
-        why = "; ".join(missing)
-        return f"Whether every requirement holds cannot be determined ({why}); nothing contradicts the rest."
+        reasons = "; ".join(missing)
+        return f"Whether every requirement holds cannot be determined ({reasons}); nothing contradicts the rest."
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -49,7 +49,7 @@ class Pages:
         self.workspace = workspace
         self.secrets = secrets
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+            loader=jinja2.FileSystemLoader([FOLDER / "templates", FOLDER.parent / "report" / "templates"]),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             finalize=lambda value: visible(value) if type(value) is str else value,

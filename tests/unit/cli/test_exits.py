@@ -171,7 +171,7 @@ def crash(monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException, *
     def raised(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("shoal.pipeline.engine_of", raised)
+    monkeypatch.setattr("shoal.verify.check.engine_of", raised)
     done = CliRunner().invoke(commands.app, place.check(place.data, *more))
     assert done.stdout == ""
     return done.exit_code, done.stderr
@@ -187,7 +187,8 @@ def test_a_bug_is_no_verdict_and_quotes_nothing(
 ) -> None:
     code, told = crash(monkeypatch, place, error)
     assert code == 70
-    assert re.fullmatch(rf"InternalError: {type(error).__name__} at shoal\.pipeline:\d+, a bug in shoal .*\n", told)
+    place = r"at shoal\.verify\.check:\d+"
+    assert re.fullmatch(rf"InternalError: {type(error).__name__} {place}, a bug in shoal .*\n", told)
     assert SECRET not in told
 
 
@@ -229,6 +230,7 @@ def test_debug_behind_two_dashes_is_a_file(monkeypatch: pytest.MonkeyPatch, plac
         OSError(errno.ENOMEM, SECRET),
         ImportError("x.so: failed to map segment from shared object: Cannot allocate memory"),
         RuntimeError("can't start new thread"),
+        SystemError("error return without exception set"),
     ],
 )
 def test_memory_that_does_not_suffice_is_told(
@@ -243,7 +245,7 @@ def test_memory_that_does_not_suffice_is_told(
 def test_a_machine_that_is_short_of_something_is_no_bug(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
     code, told = crash(monkeypatch, place, OSError(errno.ENOSPC, SECRET, SECRET))
     assert code == 2
-    assert re.fullmatch(r"OSError: No space left on device \(at shoal\.pipeline:\d+\)\n", told)
+    assert re.fullmatch(r"OSError: No space left on device \(at shoal\.verify\.check:\d+\)\n", told)
 
 
 @pytest.mark.parametrize("module", ["shoal", "shoal.cli.commands"])

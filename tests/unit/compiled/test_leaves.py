@@ -48,7 +48,7 @@ def test_compiled_and_interpreted_loops_do_the_same(loop: CompiledLoop):
     rng = np.random.default_rng(4)
     leaves, starts = rng.integers(0, 3, (50, 4)).astype(np.int32), np.arange(0, 15, 3)
     results = []
-    for run in (loop.py_func, loop.made()):
+    for run in (loop.py_func, loop.dispatcher()):
         if loop is add_by_leaf:
             made = [np.zeros(12, np.int64)]
             run(leaves, np.arange(50), starts, *made)

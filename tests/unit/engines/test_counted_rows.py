@@ -14,7 +14,7 @@ from shoal.engines import local
 from shoal.engines.base import Rows
 from shoal.engines.counted_rows import CountedRows
 from shoal.engines.opening import rows_of
-from shoal.engines.run_length_rows import Repeated
+from shoal.engines.run_length_rows import RunLengthRows
 from shoal.errors import VerificationError
 
 ROWS = st.lists(
@@ -50,7 +50,7 @@ def policy(**release: object) -> dict:
 
 def released(table: pa.Table, many: int, **release: object) -> shoal.Release:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "MANY", many)
+        patch.setattr(local, "MANY_ROWS", many)
         return shoal.anonymize(table, policy(**release))
 
 
@@ -108,9 +108,9 @@ def test_few_distinct_rows_are_kept_as_counts() -> None:
 def test_rows_that_are_not_those_counted_are_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoiled(wrong: list[int]) -> shoal.Release:
         found = released(table_of([("31", "f", "flu", 1.5), ("52", "m", "flu", 2.0)], 4), 0)
-        pieces = Repeated.pieces
+        pieces = RunLengthRows.pieces
         with monkeypatch.context() as patch:
-            patch.setattr(Repeated, "pieces", lambda *given: (piece.take(wrong) for piece in pieces(*given)))
+            patch.setattr(RunLengthRows, "pieces", lambda *given: (piece.take(wrong) for piece in pieces(*given)))
             return found.table
 
     assert len(spoiled(list(range(8)))) == 8
@@ -138,7 +138,7 @@ def test_utility_is_measured_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     rows = [("31", "f", "flu", 1.5)] * 9 + [("34", "f", "flu", 1.5)] * 3 + [("52", "m", "flu", 2.0)] * 4
     found = []
     for many in (10**9, 0):
-        monkeypatch.setattr(local, "MANY", many)
+        monkeypatch.setattr(local, "MANY_ROWS", many)
         (entry,) = shoal.compare(table_of(rows, 1), policy(), algorithms=["optimal"], utility=True)
         found.append(entry.query_error)
     assert found[0] == found[1]

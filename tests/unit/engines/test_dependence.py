@@ -22,7 +22,7 @@ def test_every_record_is_counted_with_its_number(
     weights = np.array([n for _, n in records], np.int64) if weighed else None
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dependence, "PIECE", 5)
-        patched.setattr(dependence, "FEW", few)
+        patched.setattr(dependence, "FEW_VALUES", few)
         counts, spread = tallied_with_nulls(values, weights), spread_of(values, weights)
     expected: Counter[int] = Counter()
     for value, n in records:

@@ -414,3 +414,12 @@ def test_a_fingerprint_sees_everything_else() -> None:
 def test_a_fingerprint_in_a_certificate_stays_valid() -> None:
     expected = "ab189408eef711165d54fb652c994c3577aec04ca1a79a184418869c2faef875"
     assert table_fingerprint(pa.table({"a": ["u", None], "n": [1, 2]})) == expected
+
+
+def test_too_little_memory_is_not_called_a_fault_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: pa.Array) -> pa.Array:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    monkeypatch.setattr(frames, "_plain_array", full)
+    with pytest.raises(MemoryError):
+        frames.plain_column("age", pa.chunked_array([["31"]]))

@@ -287,7 +287,7 @@ def test_a_name_does_not_show_in_the_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["backend", "PLACE", "Place_", "rows", "person", "Person", 'a"b', "two\nlines", "é", "*"]
+    "name", ["place", "PLACE", "Place_", "rows", "person", "Person", 'a"b', "two\nlines", "é", "*"]
 )
 @pytest.mark.parametrize("entity", [None, "who"])
 def test_a_column_may_have_any_name(name: str, entity: str | None) -> None:

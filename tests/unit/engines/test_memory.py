@@ -33,5 +33,5 @@ def test_what_is_left_to_duckdb() -> None:
     together = [held + share + memory.WRITING for held, share in zip(range(0, whole, 10**8), shares, strict=True)]
     assert all(n <= whole for n, share in zip(together, shares, strict=True) if share > whole // 8)
     assert shares[-1] == whole // 8
-    assert memory.duckdb_share(10**9, 10**9) == memory.LEAST
+    assert memory.duckdb_share(10**9, 10**9) == memory.MIN_BYTES
     assert memory.duckdb_share(10**8, 10**9) == 10**8 // 2

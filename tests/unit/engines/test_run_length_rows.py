@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shoal.engines.base import Groups
 from shoal.engines.formats import table_files
 from shoal.engines.row_order import hash_order
-from shoal.engines.run_length_rows import PAGE, Repeated, rows_from_counts
+from shoal.engines.run_length_rows import PAGE, RunLengthRows, rows_from_counts
 
 CELLS = st.sampled_from(["", "a", "b", "a\x1fb", "\x1e", "é", '"', None])
 
@@ -38,13 +38,13 @@ def test_the_rows_are_those_that_were_counted(rows: list[tuple], size: int, as_c
     assert found.combine_chunks() == every.take(hash_order(every, 3)).combine_chunks()
 
 
-def repeated(*columns: list[str | None], counts: list[int]) -> Repeated:
+def repeated(*columns: list[str | None], counts: list[int]) -> RunLengthRows:
     """Rows in the order given."""
     coded = [pa.array(column, pa.string()).dictionary_encode() for column in columns]
     codes = [np.asarray(of.indices.fill_null(-1)) + 1 for of in coded]
     values = tuple(pa.concat_arrays([pa.nulls(1, pa.string()), of.dictionary]) for of in coded)
     names = tuple(f"c{j}" for j in range(len(columns)))
-    return Repeated(names, np.stack(codes).T.astype(np.int32), values, np.array(counts))
+    return RunLengthRows(names, np.stack(codes).T.astype(np.int32), values, np.array(counts))
 
 
 def early(n: int) -> list[str | None]:

@@ -83,7 +83,7 @@ def test_the_publication_verdict_and_its_headline() -> None:
 
 def test_a_finding_survives_json() -> None:
     one = Finding("unique-plain", "stop", "Fact", "Remedy", ("a", "b"), 3)
-    assert Finding.of(one.as_dict()) == one
+    assert Finding.from_dict(one.as_dict()) == one
     assert str(one) == "Fact. Remedy."
     assert str(finding("reading", "It was read.", "")) == "It was read."
 

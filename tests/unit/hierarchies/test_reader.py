@@ -80,19 +80,19 @@ def test_an_open_end_gives_way_to_the_last_known_value_within():
 def test_masks_sets_and_days_stand_for_what_they_are_written_for(value, texts):
     released = ["*", "35138", "351**", "**138", "{35138, 7}", "1999-05-01/1999-05-31", "*****"]
     reader = Reader(released, [value, "35138", "94138", "1999-06-01"])
-    assert [released[i] for i in sorted(reader.of([value])[0])] == texts
+    assert [released[i] for i in sorted(reader.covering([value])[0])] == texts
     assert [released[i] for i in reader.everything] == ["*", "*****"]
 
 
 def test_a_label_stands_for_a_value_on_every_level_and_stars_are_left_out():
     released = ["*", "been_married", "single", "divorced"]
-    found = Reader(released, ["divorced", "single"], [MARITAL]).of(["divorced", "single", "never heard of"])
+    found = Reader(released, ["divorced", "single"], [MARITAL]).covering(["divorced", "single", "never heard of"])
     assert [{released[i] for i in of} for of in found] == [{"been_married", "divorced"}, {"single"}, set()]
 
 
 def test_members_of_a_set_may_be_quoted():
     released = ['{"a, b", c}']
-    assert Reader(released, ["a, b", "c"]).of(["a, b", "c", "a"]) == [{0}, {0}, set()]
+    assert Reader(released, ["a, b", "c"]).covering(["a, b", "c", "a"]) == [{0}, {0}, set()]
 
 
 def test_common_ancestors_count_levels_by_the_height():
@@ -120,20 +120,20 @@ def test_only_stars_are_stars():
 def test_a_range_of_dates_may_end_on_any_level(given, text, leaves):
     days = ["2001-02-03", "2001-02-20", "2001-03-01", "2001-12-31"]
     hierarchy = Dates.model_validate(given).build("day", days).with_null()
-    assert LeavesBehind.of(hierarchy, [text]).behind == [leaves]
+    assert LeavesBehind.read(hierarchy, [text]).behind == [leaves]
 
 
 def test_a_range_of_dates_reads_back_in_the_format_of_the_data():
     days = ["2/14/65", "9/20/65", "12/1/64"]
     hierarchy = Dates.model_validate({"dates": ["year"], "format": "%m/%d/%y"}).build("day", days)
     assert hierarchy.leaves == ("12/1/64", "2/14/65", "9/20/65")
-    assert LeavesBehind.of(hierarchy, ["12/1/64/2/14/65", "2/14/65/9/20/65"]).behind == [{0, 1}, {1, 2}]
+    assert LeavesBehind.read(hierarchy, ["12/1/64/2/14/65", "2/14/65/9/20/65"]).behind == [{0, 1}, {1, 2}]
 
 
 def read(base, released, hierarchies=()):
     """Per released text the values of the original that it stands for; all of them where it says nothing."""
     reader = Reader(released, base, hierarchies)
-    found = reader.of(base)
+    found = reader.covering(base)
     everything = set(reader.everything)
     behind = [
         {v for v, of in zip(base, found, strict=True) if i in of or i in everything} for i in range(len(released))
@@ -225,7 +225,7 @@ def test_cells_that_were_not_understood_are_counted():
 
 def test_a_number_that_no_record_has_stands_for_the_nearest_where_that_is_asked():
     ages = Hierarchy.from_paths("age", [(text, "*") for text in AGES], leaf_order="numeric")
-    assert LeavesBehind.of(ages, ["26.5", "2", "9999", "24-26"], nearest=True).behind == [{2}, {0}, {5}, set()]
+    assert LeavesBehind.read(ages, ["26.5", "2", "9999", "24-26"], nearest=True).behind == [{2}, {0}, {5}, set()]
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_a_number_that_no_record_has_stands_for_the_nearest_where_that_is_asked(
 )
 def test_a_decimal_mark_that_is_named_counts_where_no_point_is_shown(text, values):
     base = ["1.125", "1.5", "2.125", "1500"]
-    found = Reader([text], base, mark=",").of(base)
+    found = Reader([text], base, mark=",").covering(base)
     assert {value for value, texts in zip(base, found, strict=True) if texts} == values
 
 
 def test_which_texts_cover_a_value_depends_on_the_values_asked_for_and_not_on_their_order():
     reader = Reader(["39.0", "30-40"], ["39", "039", "35"])
-    assert reader.of(["35", "039", "39"]) == [{1}, {1}, {0, 1}]
-    assert reader.of(["39", "35", "039", "39"]) == [{0, 1}, {1}, {1}, {0, 1}]
-    assert reader.of(["039"]) == [{0, 1}]  # as long as there is no 39
+    assert reader.covering(["35", "039", "39"]) == [{1}, {1}, {0, 1}]
+    assert reader.covering(["39", "35", "039", "39"]) == [{0, 1}, {1}, {1}, {0, 1}]
+    assert reader.covering(["039"]) == [{0, 1}]  # as long as there is no 39

@@ -96,7 +96,7 @@ def test_the_smallest_classes_go_first_and_no_more_than_it_takes():
 def test_among_equal_classes_the_first_by_its_codes_goes_whatever_the_order_of_the_rows():
     model = SampleUniqueness(max=0.34)
     for order in itertools.permutations(range(4)):
-        of = table([1, 1, 2, 1]).taken(np.array(order))
+        of = table([1, 1, 2, 1]).selected(np.array(order))
         gone = of.codes[model.enforced(of, none_failing(of))[0], 0]
         assert sorted(gone.tolist()) == [0, 1]
 

@@ -27,7 +27,7 @@ def histogram(classes: list[list[str]]) -> Histogram:
     coded = encode_texts("d", pa.chunked_array([pa.array(texts, pa.string())]))
     domain, codes = domain_of("d", coded, None)
     class_of = np.repeat(np.arange(len(classes)), [len(each) for each in classes])
-    return Histogram.of(class_of, codes, len(classes), len(domain.texts), domain)
+    return Histogram.counted(class_of, codes, len(classes), len(domain.texts), domain)
 
 
 def test_the_gain_of_a_bet_on_one_value():
@@ -92,11 +92,11 @@ def test_no_part_that_passes_is_larger_than_the_bound(given: list[list[str]]) ->
     parts = [part for part in product(*(range(n + 1) for n in counts)) if any(part)]
     entries = [(i, value, n) for i, part in enumerate(parts) for value, n in enumerate(part) if n]
     rows, values, sizes = (np.array(column, np.int64) for column in zip(*entries, strict=True))
-    of_parts = Histogram.of(rows, values.astype(np.int32), len(parts), found.n_values, found.domain, sizes)
+    of_parts = Histogram.counted(rows, values.astype(np.int32), len(parts), found.n_values, found.domain, sizes)
     total = np.array([sum(part) for part in parts])
     for model in MODELS + VARIED:
         largest = total[model.accepts(of_parts)].max(initial=0)
-        assert model.most(found, np.array([0]))[0] >= largest - 1e-9, model
+        assert model.max_passing_by_column(found, np.array([0]))[0] >= largest - 1e-9, model
 
 
 def test_unknown_values_and_spellings_add_no_diversity():

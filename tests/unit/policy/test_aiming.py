@@ -85,7 +85,7 @@ def test_strict_is_not_forgotten() -> None:
 def test_linkage_and_inference_together() -> None:
     release = shoal.anonymize(PEOPLE, asking(linkage=0.25, inference=0.3))
     assert release.verdicts.holds
-    assert [limit.asked for limit in release.policy.limits] == [
+    assert [limit.summary for limit in release.policy.limits] == [
         "linkage risk at most 0.25, measured",
         "inference risk at most 0.3, measured",
     ]

@@ -43,7 +43,7 @@ def test_every_preset_can_be_named_in_a_policy_and_is_tested_here():
 @pytest.mark.parametrize("preset", RULES)
 def test_a_class_of_the_least_size_passes_and_one_below_does_not(preset):
     asked, least = RULES[preset]
-    assert [model.asked for model in policy(preset).models] == asked
+    assert [model.summary for model in policy(preset).models] == asked
     table = classes_of(least, least + 5)
     found = shoal.check(table, policy(preset))
     of_classes, of_attacks = found.verdicts[: len(asked)], found.verdicts[len(asked) :]
@@ -65,7 +65,7 @@ def test_a_release_keeps_the_rule_and_its_certificate_says_where_it_is_written(p
     assert release.certificate["policy"]["preset"] == preset
     assert [verdict["asked"] for verdict in release.certificate["requirements"]] == [
         *RULES[preset][0],
-        *(limit.asked for limit in policy(preset).limits),
+        *(limit.summary for limit in policy(preset).limits),
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_citation_names_its_source(preset, where):
 
 def test_requirements_of_the_policy_come_on_top_of_those_of_the_preset():
     both = policy("lecture-low", require=[{"model": "k-anonymity", "k": 7}])
-    assert [model.asked for model in both.models] == ["3-anonymity", "7-anonymity"]
+    assert [model.summary for model in both.models] == ["3-anonymity", "7-anonymity"]
     assert shoal.anonymize(classes_of(4, 4), both).measured["k"] == 8
     weaker = policy("lecture-high", require=[{"model": "k-anonymity", "k": 2}])
     assert shoal.anonymize(classes_of(9, 2), weaker).measured["k"] == 11

@@ -82,6 +82,14 @@ def test_new_values_find_their_place_where_levels_tell_it() -> None:
     assert shoal.check(new.table, policy()).holds
 
 
+@pytest.mark.parametrize("level", [99, 10**30])
+def test_a_level_that_the_hierarchy_has_not(level: int) -> None:
+    frame = people(300, 1)
+    saved = described(shoal.anonymize(frame[frame["age"] != 33], policy()))
+    saved["columns"]["age"]["level"] = level
+    assert replay(saved, frame).unknown == (frame["age"] == 33).sum()
+
+
 @pytest.mark.parametrize(
     ("model", "released"),
     [

@@ -58,7 +58,9 @@ def test_from_keys_to_a_verified_signature(place):
     assert certificate["signature"]["algorithm"] == "Ed25519"
     found = verified("--key", "amy.pub")
     assert found.exit_code == 0
-    assert any(line.split()[0] == "signature" and line.endswith("holds") for line in found.stdout.splitlines() if line)
+    assert any(
+        line.split()[0] == "signature" and line.split()[-1] == "holds" for line in found.stdout.splitlines() if line
+    )
     assert signed_by(certificate, "amy.pub")
     assert verify_certificate(certificate, "release.csv", key="amy.pub").holds
 
@@ -149,6 +151,14 @@ def test_a_private_key_is_private_and_may_have_a_password(place):
     found = run("anonymize", "people.csv", "-p", "policy.toml", *options)
     assert found.exit_code == 2
     assert not (place / "other.csv").exists()  # it is told before the long work
+
+
+def test_keys_that_cannot_be_written(place):
+    with pytest.raises(OutputError, match="cannot be written"):
+        make_keys("a" * 300)
+    with pytest.raises(DataError, match=r"more than 1,023 bytes"):
+        make_keys("amy", password="é" * 600)
+    assert not list(place.iterdir())
 
 
 def test_keys_are_not_overwritten(place):

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.hierarchies.hierarchy import Hierarchy, once_per_hierarchy
 from shoal.hierarchies.intervals import Intervals
-from shoal.tables.values import Vocabulary, covering, told_apart
+from shoal.tables.values import Vocabulary, covering, leaf_groups
 
 
 def hierarchies():
@@ -92,7 +92,7 @@ def test_ranges_of_numbers_cost_their_part_of_the_range():
 
 def test_leaves_are_told_apart_as_level_0_does_and_nulls_come_last():
     _, joined, *_ = hierarchies()
-    rank, groups = told_apart(joined)
+    rank, groups = leaf_groups(joined)
     assert [joined.labels[0][joined.table[0][group[0]]] for group in groups] == ["a", "b", "c", "d", None]
     assert rank.tolist() == [0, 0, 1, 2, 3, 3, 4]
 
@@ -170,7 +170,7 @@ def test_what_is_computed_once_per_hierarchy_is_forgotten_with_it():
     first, second = (Intervals.model_validate({"intervals": [5]}).build(name, ["1", "7"]) for name in "ab")
     assert [count(first), count(first), count(second)] == [2, 2, 2]
     assert calls == ["a", "b"]
-    Vocabulary(first, "tight-range"), told_apart(first)
+    Vocabulary(first, "tight-range"), leaf_groups(first)
     alive = weakref.ref(first)
     del first
     gc.collect()

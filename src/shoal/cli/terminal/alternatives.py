@@ -4,55 +4,17 @@ from __future__ import annotations
 
 from shoal.alternatives.compare import Comparison, Entry
 from shoal.alternatives.frontier import Frontier
-from shoal.alternatives.recommend import Exploration, beaten
-from shoal.cli.columns import Columns, console, text
-from shoal.report.essentials import worth
-from shoal.text.figures import format_count, format_number, format_share
-
-_SWEPT = {"max_suppression": "suppress\nat most"}
-
-
-_FIGURES = ("sup-\npressed", "classes", "worst\nrisk")
+from shoal.alternatives.recommend import Exploration
+from shoal.cli.columns import Columns, console, show_grid, text
+from shoal.report.rows import comparison_grid, comparison_remarks, frontier_grid, frontier_remarks, solved_entries
+from shoal.text.figures import format_count, format_number
 
 
 def show_frontier(frontier: Frontier, policy_point: int | None = None) -> None:
-    """Show one line per release with its parameters and cost; ``own`` is the index of the policy itself."""
-    swept = list(frontier.points[0].asked)
-    unsolved = any(not point.proved for point in frontier)  # otherwise nothing distinguishes them
-    head = ("", *(_SWEPT.get(name, name) for name in swept), frontier.objective, *_FIGURES, "levels", *[""] * unsolved)
-    table = Columns(*head, texts=(0, len(head) - 1) if unsolved else (0,))
-    worse = beaten(frontier)
-    for i, point in enumerate(frontier):
-        parameters = [
-            format_share(value, 1) if name == "max_suppression" else f"{value:g}" for name, value in point.asked.items()
-        ]
-        rank = (f"({i + 1}.)" if worse[i] else f"{i + 1}.") + (" *" if i == policy_point else "")
-        if not point.feasible:
-            table.add(rank, *parameters, *[""] * 5, point.state)
-            continue
-        levels = " ".join("·" if level is None else str(level) for level in (point.levels or {}).values())
-        figures = [
-            format_number(point.loss or 0),
-            format_number(point.suppressed or 0),
-            format_number(point.classes or 0),
-        ]
-        state = "proved" if point.proved else "not proved"
-        risk = f"1 in {round(1 / (point.risk or 1))}"
-        table.add(rank, *parameters, *figures, risk, levels, *[state] * unsolved)
-    table.show(console)
-    columns = next((point.levels for point in frontier if point.levels), None)
-    proved = "" if unsolved else f" Every {frontier.objective} is proved optimal."
-    legend = (
-        f"Levels of {', '.join(columns)}.{proved}" if columns else "No release satisfies any of these requirements."
-    )
-    console.print(text(legend))
-    for reason in dict.fromkeys(point.reason for point in frontier if point.state in ("refused", "cannot be told")):
-        console.print(text(f"Not released: {reason}.", style="yellow"))
-    if any(worse):
-        note = "(In brackets): another release has no more loss, no more risk and equally strict requirements."
-        console.print(text(note))
-    if policy_point is not None:
-        console.print(text("* The policy itself."))
+    """Show one line per release with its parameters and cost; ``policy_point`` is the number of the policy's own."""
+    show_grid(frontier_grid(frontier, policy_point), narrow=True)
+    for remark in frontier_remarks(frontier, policy_point):
+        console.print(text(remark, style="yellow" if remark.startswith("Not released") else ""))
 
 
 def show_exploration(exploration: Exploration) -> None:
@@ -73,50 +35,27 @@ _PURPOSES = {
 
 def show_comparison(comparison: Comparison, *, verbose: bool = False) -> None:
     """Show the two purposes first, then the cost of each algorithm; ``verbose`` adds its loss in every measure."""
-    answers = sorted((e for e in comparison if e.outcome == "found"), key=lambda e: e.loss[comparison.objective])
-    with_queries = any(e.query_error is not None for e in answers)
-    head = (
-        "algorithm",
-        comparison.objective,
-        "classes",
-        "suppressed",
-        *["query error"] * with_queries,
-        "time",
-        "memory",
-        "",
-    )
-    effort = Columns(*head, texts=(0, len(head) - 1))
-    for entry in answers:
-        effort.add(
-            entry.algorithm,
-            format_number(entry.loss[comparison.objective]),
-            format_number(entry.classes or 0),
-            format_number(entry.suppressed or 0),
-            *[f"{(entry.query_error or {}).get('median', 0):.1%}"] * with_queries,
-            f"{entry.seconds or 0:.2f} s",
-            "–" if entry.memory is None else f"{entry.memory:,.0f} MB",
-            worth(entry, comparison.objective),
-        )
+    entries = solved_entries(comparison)
     for entry in comparison.purposes:
         if entry.outcome == "found":
             console.print(text(f"{_PURPOSES[entry.purpose]} {_cost(entry, comparison.objective)}", style="bold"))
     if any(entry.outcome == "found" for entry in comparison.purposes):
         console.print()
-    if answers:
-        effort.show(console)
-    console.print(text(f"{format_count(comparison.records, 'record')}; the smallest {comparison.objective} first."))
-    if answers and verbose:
+    if entries:
+        show_grid(comparison_grid(comparison))
+    size = format_count(comparison.records, "record")
+    console.print(text(f"{size}; the smallest {comparison.objective} first."))
+    if entries and verbose:
         console.print()
-        lost = Columns("algorithm", *answers[0].loss)
-        for entry in answers:
-            lost.add(entry.algorithm, *(compact(value) for value in entry.loss.values()))
-        lost.show(console)
-        for entry in answers:
+        losses = Columns("algorithm", *entries[0].loss)
+        for entry in entries:
+            losses.add(entry.algorithm, *(compact(value) for value in entry.loss.values()))
+        losses.show(console)
+        for entry in entries:
             if entry.claim:
                 console.print(text(f"{entry.algorithm} proved: {entry.claim}."))
-    for entry in (*comparison.purposes, *comparison):
-        if entry.outcome != "found":
-            console.print(text(f"{entry.name}: {entry.outcome}. {entry.reason}", style="yellow"))
+    for remark in comparison_remarks(comparison):
+        console.print(text(remark, style="yellow"))
 
 
 def _cost(entry: Entry, objective: str) -> str:

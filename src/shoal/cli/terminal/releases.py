@@ -19,9 +19,10 @@ from shoal.engines.base import Rows
 from shoal.models.finding import Finding
 from shoal.release import Release
 from shoal.release.replay import Replay
-from shoal.report.essentials import SHARES, essentials, proof
+from shoal.report.essentials import essentials, loss_sentence, proof
 from shoal.report.fates import fates
-from shoal.text.figures import format_count, format_number
+from shoal.report.rows import level_words, size_words
+from shoal.text.figures import format_number
 
 WRITTEN = {
     "certificate": "Certificate",
@@ -61,8 +62,7 @@ def show_brief(release: Release) -> None:
     """Show the policy verdict, the three answers, and the information loss."""
     verdicts = release.verdicts
     requirements = "; ".join(verdict.asked for verdict in verdicts.verdicts)
-    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
-    console.print(text(f"{verdicts.sentence}: {requirements}; {size}.", style=policy_style(verdicts)))
+    console.print(text(f"{verdicts.sentence}: {requirements}; {size_words(verdicts)}.", style=policy_style(verdicts)))
     if release.attacks is not None:
         green = verdicts.publication == "ready"
         show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)], green=green)
@@ -72,10 +72,7 @@ def show_brief(release: Release) -> None:
     answers = essentials(release, columns, release.attacks, labels=True)
     for answer in (answers.identification, answers.remaining, answers.inference):
         console.print(text(answer))
-    objective = release.policy.release.objective
-    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
-    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
-    console.print(text(f"{loss}: {proof(release.recoding)}."))
+    console.print(text(loss_sentence(release)))
     if release.recoding.hiding is not None:
         console.print(text(f"{release.recoding.hiding.sentence} Do not publish this line."))
 
@@ -86,9 +83,8 @@ def _show_details(release: Release) -> None:
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
-        level = release.levels[hierarchy.column]
-        at = "mixed" if level is None else str(level)
-        levels.add(hierarchy.column, at, str(hierarchy.number_of_top), _example(release, hierarchy.column))
+        name = hierarchy.column
+        levels.add(name, level_words(release.levels[name]), str(hierarchy.number_of_top), _example(release, name))
     levels.show(console)
     console.print()
     _show_losses(release)

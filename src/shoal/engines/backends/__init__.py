@@ -21,11 +21,11 @@ BACKENDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def schemes() -> dict[str, str]:
     """Return the URI schemes, each with its backend."""
-    return {scheme: name for name, (_, own) in BACKENDS.items() for scheme in own}
+    return {scheme: name for name, (_, uri_schemes) in BACKENDS.items() for scheme in uri_schemes}
 
 
 def backend_class(name: str) -> type[Backend]:
     """Return the class that implements a backend, given Ibis's name of the backend."""
     module, _, cls = BACKENDS[name][0].partition(":")
-    found: type[Backend] = getattr(import_module(module), cls)
-    return found
+    backend: type[Backend] = getattr(import_module(module), cls)
+    return backend

@@ -17,7 +17,7 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.connection_errors import failure, reaching, safe_uri
+from shoal.engines.backends.connection_errors import driver_errors, failure, safe_uri
 from shoal.engines.formats import atomic_files
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.read_back import plain_schema
@@ -52,31 +52,31 @@ class Backend:
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
     ) -> tuple[Backend, ir.Table, str | None]:
         """Resolve a URI to the backend, its table and, if it names a folder, the folder to read."""
-        shown = safe_uri(uri)
+        public_uri = safe_uri(uri)
         if table is None:
-            raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
-        with reaching(shown):
+            raise DataError(f"{public_uri}: which table?", "name it: patients, or schema.patients", option="--table")
+        with driver_errors(public_uri):
             backend = cls.reached(uri, memory, read_only)
-        return backend, backend.opened(table, shown), None
+        return backend, backend.opened(table, public_uri), None
 
     @classmethod
     def reached(cls, uri: str, memory: str | None, read_only: bool) -> Backend:
         """Connect to the database; ``memory`` limits a database in this process, ``read_only`` is for one in a file."""
         return cls(ibis.connect(uri))
 
-    def opened(self, table: str, shown: str = "") -> ir.Table:
+    def opened(self, table: str, public_uri: str = "") -> ir.Table:
         """Open another table of the same database by name."""
         schema, name = schema_and_name(table)
         try:
             return self.ibis.table(name, database=schema)
         except ibis.common.exceptions.TableNotFound:
             raise DataError(
-                f"{shown or self.name} has no table {table!r}",
+                f"{public_uri or self.name} has no table {table!r}",
                 'write schema.name where it is not in the search path, "na.me" where it has a point in it; '
                 "capitals count",
             ) from None
         except Exception as error:
-            raise failure(shown or self.name, f"open the table {table!r}", error) from None
+            raise failure(public_uri or self.name, f"open the table {table!r}", error) from None
 
     def __init__(self, backend: Any) -> None:
         self.ibis = backend
@@ -102,7 +102,7 @@ class Backend:
         """Return texts that differ wherever the stored cells differ, also where ``plain`` makes them equal."""
         return column.cast(str)
 
-    def same(self, left: Any, right: Any) -> Any:
+    def is_same(self, left: Any, right: Any) -> Any:
         """Return whether two values are equal or both null, as a condition that the database can hash."""
         return left.identical_to(right)
 
@@ -131,8 +131,8 @@ class Backend:
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Upload a small table to join with, as a temporary one that disappears with the connection."""
         with self.failing("take the mapping"):
-            made = self.ibis.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
-            return made.cast(dict(types)) if types else made
+            uploaded = self.ibis.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
+            return uploaded.cast(dict(types)) if types else uploaded
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise the errors that ``write`` would raise about its target, before the long computation."""
@@ -186,14 +186,14 @@ class Backend:
         return self.failing("read")
 
     @contextlib.contextmanager
-    def failing(self, what: str) -> Iterator[None]:
+    def failing(self, attempt: str) -> Iterator[None]:
         """Convert errors of the driver to errors of shoal, without their texts."""
         try:
             yield
         except (ShoalError, KeyboardInterrupt):
             raise
         except Exception as error:
-            raise failure(self.name, what, error) from None
+            raise failure(self.name, attempt, error) from None
 
     def require_free(self, target: str, force: bool) -> None:
         """Raise an error if the table exists and may not be replaced."""
@@ -214,12 +214,12 @@ class Backend:
         """Return whether a target is that table; without a schema, it is in the first one of the search path."""
         if not target.startswith(TABLE):
             return False
-        there, target_name = self.table_named(target)
+        target_schema, target_name = self.table_named(target)
         if self.folded(name) != self.folded(target_name):
             return False
         with self.failing("look for the table to write"):
             first = str(self.ibis.current_database)
-        return self.folded(schema or first) == self.folded(there or first)
+        return self.folded(schema or first) == self.folded(target_schema or first)
 
     def resolved(self, path: str) -> PurePath:
         """Return a canonical path, the same for every spelling."""
@@ -239,8 +239,8 @@ class Backend:
 def schema_and_name(table: str) -> tuple[str | None, str]:
     """Return the schema and name in ``schema.name``; a part that contains a point is in double quotes, as in SQL."""
     part = r'"(?:[^"]|"")+"'
-    if found := re.fullmatch(rf"(?:({part}|[^\".]+)\.)?({part})", table):
-        schema, name = found.groups()
+    if parts := re.fullmatch(rf"(?:({part}|[^\".]+)\.)?({part})", table):
+        schema, name = parts.groups()
         return _unquoted(schema) if schema else None, _unquoted(name)
     schema, _, name = table.rpartition(".")
     return _unquoted(schema) if schema else None, name

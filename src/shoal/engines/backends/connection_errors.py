@@ -22,16 +22,18 @@ def safe_uri(uri: str) -> str:
 
 
 @contextlib.contextmanager
-def reaching(shown: str, what: str = "be reached") -> Iterator[None]:
+def driver_errors(public_uri: str, attempt: str = "be reached") -> Iterator[None]:
     """Convert errors of the driver to errors of shoal."""
     try:
         yield
     except ShoalError:
         raise
     except ImportError:
-        raise DataError(f"{shown}: its driver is not installed", "python -m pip install 'shoal[postgres]'") from None
+        raise DataError(
+            f"{public_uri}: its driver is not installed", "python -m pip install 'shoal[postgres]'"
+        ) from None
     except Exception as error:
-        raise failure(shown, what, error) from None
+        raise failure(public_uri, attempt, error) from None
 
 
 def require_master(named: str) -> None:
@@ -53,19 +55,19 @@ def _answers(address: str) -> bool:
     return True
 
 
-def failure(engine: str, what: str, error: Exception) -> ShoalError:
+def failure(engine: str, attempt: str, error: Exception) -> ShoalError:
     """Describe a driver's error by its class and code, never by its text, which may quote a cell or a password."""
     code = getattr(error, "sqlstate", None) or getattr(error, "getErrorClass", lambda: None)()
     kind = f"{type(error).__name__} {code}" if code else type(error).__name__
-    output = what.startswith(("writ", "look for"))
-    hints = _HINTS | (_WRITING if output else _OPENING if what == "be opened" else _READING)
-    if what == "be reached":
+    output = attempt.startswith(("writ", "look for"))
+    hints = _HINTS | (_WRITING if output else _OPENING if attempt == "be opened" else _READING)
+    if attempt == "be reached":
         text = str(error).lower()
-        hint = next((told for part, told in _UNREACHED.items() if part in text), None)
+        hint = next((advice for part, advice in _UNREACHED.items() if part in text), None)
     else:
         hint = next((hints[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in hints), None)
     option = "--memory" if hint == _HINTS["OutOfMemoryException"] else None
-    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint, option=option)
+    return (OutputError if output else DataError)(f"{engine} could not {attempt} ({kind})", hint, option=option)
 
 
 _HINTS = {

@@ -14,7 +14,7 @@ from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Backend, Context, Judge
-from shoal.engines.backends.connection_errors import reaching
+from shoal.engines.backends.connection_errors import driver_errors
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, shoal_bits, without_nan
@@ -50,7 +50,7 @@ class DuckDB(Backend):
         """Resolve a URI; a file with one table needs no name for it."""
         if table is None:
             backend = cls.reached(uri, memory, read_only=True)
-            with reaching(uri, "list its tables"):
+            with driver_errors(uri, "list its tables"):
                 tables = backend.ibis.con.execute(TABLES_OF_FILE).fetchall()
             backend.ibis.disconnect()
             if len(tables) != 1:
@@ -68,7 +68,7 @@ class DuckDB(Backend):
         path = uri.removeprefix("duckdb://")
         if not Path(path).is_file():
             raise DataError(f"{path} does not exist")
-        with reaching(uri, "be opened"):
+        with driver_errors(uri, "be opened"):
             try:
                 backend = ibis.duckdb.connect(path, read_only=read_only, **spilling())
             except duckdb.ConnectionException:  # this process has it open the other way
@@ -110,8 +110,8 @@ class DuckDB(Backend):
         if self.memory is None:
             return
         with self.failing("share the memory"):
-            ((own,),) = self.ibis.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-            limit = max(limits.duckdb_share(self.memory, limits.resident() - own), own)
+            ((used_bytes,),) = self.ibis.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+            limit = max(limits.duckdb_share(self.memory, limits.resident() - used_bytes), used_bytes)
             self.ibis.con.execute(f"SET memory_limit = '{limit}B'")
 
     @property

@@ -69,7 +69,7 @@ class View:
 
     def grouped(self, names: Sequence[str], weight: str) -> pa.Table | None:
         """Return the distinct tuples of some columns and their counts; None if Ibis may treat a column specially."""
-        if (rows := self.told(names)) is None:
+        if (rows := self.normalized(names)) is None:
             return None
         by = ", ".join(map(quoted, names))
         with self._backend.reading():
@@ -77,20 +77,20 @@ class View:
 
     def arrow_types(self, names: Sequence[str]) -> pa.Schema | None:
         """Return the types of some columns in results; None if Ibis may treat one of them specially."""
-        if (rows := self.told(names)) is None:
+        if (rows := self.normalized(names)) is None:
             return None
         with self._backend.failing("read"):
             return plain_schema(self._fetched(f"{rows} LIMIT 0").schema)
 
-    def told(self, names: Sequence[str]) -> str | None:
+    def normalized(self, names: Sequence[str]) -> str | None:
         """Return a query for some columns, without NaN and -0.0, as ``without_nan`` replaces them."""
         columns = []
         for name in names:
             kind, column = self.types[name], quoted(name)
             if kind in FLOATS:
                 number = f"{column} + CAST(0 AS {kind})"
-                told = f"CASE WHEN isfinite({column}) THEN {number} WHEN isinf({column}) THEN {number} END"
-                columns.append(f"{told} AS {column}")
+                normalized = f"CASE WHEN isfinite({column}) THEN {number} WHEN isinf({column}) THEN {number} END"
+                columns.append(f"{normalized} AS {column}")
             elif COMMON.fullmatch(kind):
                 columns.append(column)
             else:

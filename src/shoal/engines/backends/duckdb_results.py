@@ -32,8 +32,8 @@ def _needs_ibis(expression: ir.Table) -> bool:
     schema = expression.schema()
     if schema.geospatial or any(kind.is_null() for kind in schema.types):
         return True
-    found = expression.op().find((InMemoryTable, ScalarUDF, AggUDF))
-    return any(isinstance(each, InMemoryTable) or each.__input_type__ != InputType.BUILTIN for each in found)
+    nodes = expression.op().find((InMemoryTable, ScalarUDF, AggUDF))
+    return any(isinstance(node, InMemoryTable) or node.__input_type__ != InputType.BUILTIN for node in nodes)
 
 
 def types_of(backend: Any, expression: ir.Table) -> pa.Schema:

@@ -51,7 +51,7 @@ class PostgreSQL(Backend):
             return trim_scale(column).cast(str)
         return super().plain(column, key=key)
 
-    def same(self, left: Any, right: Any) -> Any:
+    def is_same(self, left: Any, right: Any) -> Any:
         """Avoid IS NOT DISTINCT FROM, which PostgreSQL cannot hash: it would compare every row with every tuple."""
         return _marked(left) == _marked(right)
 
@@ -61,7 +61,7 @@ class PostgreSQL(Backend):
         arrow = ibis.Schema.from_pyarrow(table.schema)
         schema = ibis.schema({column: types.get(column, kind) for column, kind in arrow.items()})
         with self.failing("take the mapping"):
-            made = self.ibis.create_table(name, schema=schema, temp=True)
+            uploaded = self.ibis.create_table(name, schema=schema, temp=True)
             names = ", ".join(map(quoted, table.column_names))
             with (
                 self.ibis.con.cursor() as cursor,
@@ -71,7 +71,7 @@ class PostgreSQL(Backend):
                     copy.write(csv_text.csv_lines(batch, ","))
             with self.ibis.con.cursor() as cursor:
                 cursor.execute(f"ANALYZE {quoted(name)}")
-        return made
+        return uploaded
 
     def integers(self, query: str) -> list[tuple[int, ...]]:
         """Ask within a transaction, which the driver would leave open otherwise."""

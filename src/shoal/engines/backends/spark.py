@@ -15,7 +15,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import TABLE, Backend, Judge
-from shoal.engines.backends.connection_errors import reaching, require_master
+from shoal.engines.backends.connection_errors import driver_errors, require_master
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.parquet_parts import require_no_partitions
 from shoal.errors import DataError, OutputError, ShoalError, already_there
@@ -40,11 +40,11 @@ class Spark(Backend):
         if (table is None) == (parquet is None):
             hint = "name a folder of Parquet files, or a table"
             raise DataError(f"{uri}: which rows?", hint, option="--parquet, --table")
-        with reaching(uri):
+        with driver_errors(uri):
             backend = cls(ibis.pyspark.connect(session(uri)))
         if table is not None:
             return backend, backend.opened(table, uri), None
-        with reaching(uri, "read the folder"):
+        with driver_errors(uri, "read the folder"):
             backend._require_one_table(str(parquet))
             return backend, backend._view(backend._session.read.parquet(str(parquet))), parquet
 

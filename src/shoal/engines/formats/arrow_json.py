@@ -75,10 +75,10 @@ def _records(raw: bytearray | memoryview, name: str) -> Iterator[dict[str, Any]]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError
-    return found
+    return members
 
 
 def _column(cells: list[object]) -> pa.Array:

@@ -23,7 +23,7 @@ from shoal.engines.formats.layout import CHUNK, Dialect
 from shoal.engines.formats.sql_files import sql_source
 from shoal.engines.sql import quoted
 from shoal.errors import OutputError, VerificationError
-from shoal.hierarchies.bounds import added
+from shoal.hierarchies.bounds import bound_names
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
@@ -45,7 +45,7 @@ def comma_columns(policy: Policy, dialect: Dialect | None, names: Sequence[str])
     if dialect is None or policy.release.csv_dialect != "input":
         return ()
     with_commas = {name for name, column in policy.columns.items() if column.decimal == ","}
-    with_commas.update(more for name, of in added(policy).items() if name in with_commas for more in of)
+    with_commas.update(bound for name, bounds in bound_names(policy).items() if name in with_commas for bound in bounds)
     return tuple(name for name in names if name in with_commas)
 
 
@@ -104,10 +104,10 @@ def require_same(plain: Path, published: Path, dialect: Dialect, columns: Sequen
                 decoded = Path(folder) / f"decoded{published.suffix}"
                 with decoded.open("wb") as file:
                     file.writelines(_decoded(published, dialect))
-            same = _same_cells(plain, decoded, dialect, columns, names)
+            is_same = _same_cells(plain, decoded, dialect, columns, names)
     else:
-        same = _same_bytes(plain, published, dialect)
-    if not same:
+        is_same = _same_bytes(plain, published, dialect)
+    if not is_same:
         raise VerificationError(
             "the file in the dialect of the input differs from the release; nothing was published", PLAIN_HINT
         )
@@ -147,12 +147,12 @@ def _same_cells(plain: Path, decoded: Path, dialect: Dialect, columns: Sequence[
         else alias
         for name, alias in zip(names, numbers, strict=True)
     ]
-    here = f"SELECT true AS there, {aliased} FROM {sql_source(plain, dialect, names)}"
-    there = f"SELECT {aliased} FROM {sql_source(decoded, dialect, names)}"
+    judged = f"SELECT true AS there, {aliased} FROM {sql_source(plain, dialect, names)}"
+    published = f"SELECT {aliased} FROM {sql_source(decoded, dialect, names)}"
     restored = ", ".join(f"{value} AS d{i}" for i, value in enumerate(other))
     differs = " OR ".join(f"c{i} IS DISTINCT FROM d{i}" for i in range(len(names)))
     query = (
-        f"SELECT count(*) FROM ({here}) POSITIONAL JOIN (SELECT true AS also, {restored} FROM ({there})) "
+        f"SELECT count(*) FROM ({judged}) POSITIONAL JOIN (SELECT true AS also, {restored} FROM ({published})) "
         f"WHERE there IS DISTINCT FROM also OR {differs}"
     )
     with scratch.connect() as connection:

@@ -16,25 +16,25 @@ from shoal.engines.frames import PIECE_BYTES, plain_column
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-MANY = 2**16  # rows of a file from which on numbers pay
-EACH = 2**12  # rows of its row groups, each of which has dictionaries of its own
+MIN_ROWS = 2**16  # rows of a file from which on numbers pay
+MIN_GROUP_ROWS = 2**12  # rows of its row groups, each of which has dictionaries of its own
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 LENGTH = 4  # bytes that Parquet puts before each text that has no number
 
 
 def numbered_columns(file: pq.ParquetFile) -> list[str]:
     """Return the columns of texts that a file stores as numbers: a text takes less than its length alone would."""
-    found, schema = file.metadata, file.schema_arrow
-    nested = found.num_columns != len(schema)
-    if nested or found.num_rows < max(MANY, EACH * found.num_row_groups):
+    metadata, schema = file.metadata, file.schema_arrow
+    nested = metadata.num_columns != len(schema)
+    if nested or metadata.num_rows < max(MIN_ROWS, MIN_GROUP_ROWS * metadata.num_row_groups):
         return []
-    groups = [found.row_group(i) for i in range(found.num_row_groups)]
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     names = []
     for j, field in enumerate(schema):
         if any(is_text(field.type) for is_text in TEXTS):
             stored = [group.column(j) for group in groups]
-            n_bytes = sum(each.total_uncompressed_size for each in stored)
-            if n_bytes < LENGTH * found.num_rows and all(each.has_dictionary_page for each in stored):
+            n_bytes = sum(chunk.total_uncompressed_size for chunk in stored)
+            if n_bytes < LENGTH * metadata.num_rows and all(chunk.has_dictionary_page for chunk in stored):
                 names.append(field.name)
     return names
 

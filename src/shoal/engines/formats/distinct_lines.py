@@ -22,7 +22,7 @@ from shoal.errors import DataError
 from shoal.tables.frequency import Counts
 
 PIECE = 2**21  # bytes read at a time, and the longest line
-MOST = 2**29  # bytes of distinct lines
+MAX_BYTES = 2**29  # bytes of distinct lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +53,21 @@ def few_lines(path: Path, separator: str) -> DistinctLines | None:
             every = _lines_of(piece)
             if not header:
                 header, every = every[0].as_py(), every[1:]
-            found = every.value_counts()
-            if 2 * len(found) > len(every):
+            value_counts = every.value_counts()
+            if 2 * len(value_counts) > len(every):
                 return None
-            lines.append(found.field("values"))
-            counts.append(found.field("counts"))
+            lines.append(value_counts.field("values"))
+            counts.append(value_counts.field("counts"))
             n_bytes += lines[-1].nbytes
-            if n_bytes > MOST:
+            if n_bytes > MAX_BYTES:
                 return None
             hashed.result()  # before the next piece takes its place
     if not lines:
         return None
-    each = pa.concat_arrays(lines).dictionary_encode()
-    totals = np.zeros(len(each.dictionary), np.int64)
-    np.add.at(totals, each.indices.to_numpy(), pa.concat_arrays(counts).to_numpy())
-    text = bytearray(header + _bytes_of(each.dictionary))
+    distinct = pa.concat_arrays(lines).dictionary_encode()
+    totals = np.zeros(len(distinct.dictionary), np.int64)
+    np.add.at(totals, distinct.indices.to_numpy(), pa.concat_arrays(counts).to_numpy())
+    text = bytearray(header + _bytes_of(distinct.dictionary))
     layout = _scanned_lines(text, separator)
     if layout is None or layout.records != len(totals):
         return None
@@ -77,10 +77,10 @@ def few_lines(path: Path, separator: str) -> DistinctLines | None:
 def _scanned_lines(text: bytearray, separator: str) -> Layout | None:
     """Return the layout of a text whose lines all end a record; None for any other."""
     try:
-        found = layout_of(partial(_chunks, text), "what was written", separator=separator)
+        layout = layout_of(partial(_chunks, text), "what was written", separator=separator)
     except DataError:
         return None
-    return found if found.plain and found.ends == ("LF",) else None
+    return layout if layout.plain and layout.ends == ("LF",) else None
 
 
 def _whole_lines(path: Path) -> Iterator[memoryview | None]:
@@ -89,13 +89,13 @@ def _whole_lines(path: Path) -> Iterator[memoryview | None]:
     The last piece is None if a line is too long, or the last one does not end.
     """
     room = bytearray(PIECE)
-    place, n_rest = memoryview(room), 0
+    view, n_rest = memoryview(room), 0
     with path.open("rb") as file:
-        while n_new := file.readinto(place[n_rest:]):
+        while n_new := file.readinto(view[n_rest:]):
             n = n_rest + n_new
             end = room.rfind(b"\n", 0, n) + 1
             if end:
-                yield place[:end]
+                yield view[:end]
             room[: n - end] = room[end:n]
             n_rest = n - end
     if n_rest:

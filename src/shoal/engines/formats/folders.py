@@ -38,7 +38,7 @@ def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
     """Yield the pieces of one file after another."""
     waiting: list[pa.Table] = []
 
-    def one() -> Iterator[pa.Table]:
+    def one_file() -> Iterator[pa.Table]:
         n = 0
         while n < FILE_ROWS:
             piece = waiting.pop() if waiting else next(pieces, None)
@@ -56,7 +56,7 @@ def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
             if piece is None:
                 return
             waiting.append(piece)
-        yield one()
+        yield one_file()
 
 
 def check_file_or_folder(path: Path, force: bool) -> None:

@@ -23,7 +23,7 @@ from shoal.engines.sql import quoted
 from shoal.tables.frequency import Counts
 
 MARK = "'"
-Ask = Callable[[str], Sequence[Any]]
+RunQuery = Callable[[str], Sequence[Any]]
 
 # Valid in both Arrow and DuckDB, which use RE2. The wide signs are those of East Asian keyboards.
 _BLANKS, _SIGNS = " \t\r\n\v\f\u00a0", "=+@＝＋－＠-"
@@ -45,17 +45,18 @@ class Formulas:
     def names(self, names: Sequence[str]) -> list[str]:
         """Return the column names as written to the file."""
         return [
-            MARK + name if bare or marked else name for name, bare, marked in zip(names, *_found(names), strict=True)
+            MARK + name if bare or marked else name
+            for name, bare, marked in zip(names, *_formula_names(names), strict=True)
         ]
 
-    def undone(self, source: str, names: Sequence[str], *, beside: Sequence[str] = ()) -> str:
+    def undone(self, source: str, names: Sequence[str], *, other_names: Sequence[str] = ()) -> str:
         """Convert a DuckDB table expression for such a file to one for the table that was written.
 
         ``beside``: other columns of the expression, which stay as they are.
         """
         written = self.names(names)
-        marked = [there for there, name in zip(written, names, strict=True) if name in self.cells]
-        return _undone(source, [*written, *beside], [*names, *beside], marked)
+        marked = [is_written for is_written, name in zip(written, names, strict=True) if name in self.cells]
+        return _undone(source, [*written, *other_names], [*names, *other_names], marked)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -71,17 +72,17 @@ class Formulas:
         if text is None or not pc.any(_formula(text.unique())).as_py():  # few distinct values, many cells
             return column
         formula = _formula(text)
-        found = formula if counts is None else pc.multiply(formula.cast(pa.int64()), pa.array(counts))
-        self.cells[name] += int(pc.sum(found).as_py() or 0)
+        weighted = formula if counts is None else pc.multiply(formula.cast(pa.int64()), pa.array(counts))
+        self.cells[name] += int(pc.sum(weighted).as_py() or 0)
         return pc.if_else(formula, pc.binary_join_element_wise(MARK, text, ""), text)
 
 
 def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     """Restore a table that ``Formulas`` wrote to a CSV file; return notes too."""
     names = list(table.column_names)
-    bare, marked = _found(names)
+    bare, marked = _formula_names(names)
     if not any(bare):
-        names = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
+        names = [name[1:] if is_marked else name for name, is_marked in zip(names, marked, strict=True)]
     columns, notes = [], []
     for name, column in zip(names, table.columns, strict=True):
         plain, n = _unescaped(column)
@@ -91,29 +92,33 @@ def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     return pa.Table.from_arrays(columns, names), tuple(notes)
 
 
-def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...], int]:
+def unescaped_source(run_query: RunQuery, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...], int]:
     """Restore a DuckDB table expression for a CSV file, with the number of rows; ``ask`` runs a one-row query."""
-    bare, marked = _found(names)
+    bare, marked = _formula_names(names)
     plain = list(names)
     if not any(bare):
-        plain = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
-    asked = ["count(*)", *(f"bool_or({_starts(quoted(name))})" for name in names)]
-    n_rows, *starts = ask(f"SELECT {', '.join(asked)} FROM {source}")
-    found: dict[str, int] = {}
-    if some := [name for name, has in zip(names, starts, strict=True) if has]:
+        plain = [name[1:] if is_marked else name for name, is_marked in zip(names, marked, strict=True)]
+    figures = ["count(*)", *(f"bool_or({_starts(quoted(name))})" for name in names)]
+    n_rows, *starts = run_query(f"SELECT {', '.join(figures)} FROM {source}")
+    is_marked: dict[str, int] = {}
+    if suspects := [name for name, starts_so in zip(names, starts, strict=True) if starts_so]:
         counts = [
             f"count(*) FILTER ({_formula_in(column)} AND {mark} {_starts(column)})"
-            for column in map(quoted, some)
+            for column in map(quoted, suspects)
             for mark in ("NOT", "")
         ]
-        answer = iter(ask(f"SELECT {', '.join(counts)} FROM {source}"))
-        found = {
+        answer = iter(run_query(f"SELECT {', '.join(counts)} FROM {source}"))
+        is_marked = {
             name: n
-            for name, (others, n) in zip(some, zip(answer, answer, strict=True), strict=True)
-            if n and not others
+            for name, (n_others, n) in zip(suspects, zip(answer, answer, strict=True), strict=True)
+            if n and not n_others
         }
-    notes = tuple(_read(name, found[there]) for there, name in zip(names, plain, strict=True) if there in found)
-    return _undone(source, names, plain, list(found)), notes, int(n_rows)
+    notes = tuple(
+        _read(name, is_marked[name_written])
+        for name_written, name in zip(names, plain, strict=True)
+        if name_written in is_marked
+    )
+    return _undone(source, names, plain, list(is_marked)), notes, int(n_rows)
 
 
 def _read(name: str, n: int) -> str:
@@ -125,8 +130,8 @@ def _undone(source: str, written: Sequence[str], names: Sequence[str], marked: S
     if not marked and list(written) == list(names):
         return source
     columns = [
-        f"{_plain(quoted(there)) if there in marked else quoted(there)} AS {quoted(name)}"
-        for name, there in zip(names, written, strict=True)
+        f"{_plain(quoted(is_written)) if is_written in marked else quoted(is_written)} AS {quoted(name)}"
+        for name, is_written in zip(names, written, strict=True)
     ]
     return f"(SELECT {', '.join(columns)} FROM {source})"
 
@@ -167,8 +172,8 @@ def _formula(text: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return pc.and_not(pc.match_substring_regex(text, FORMULA), pc.match_substring_regex(text, HARMLESS))
 
 
-def _found(names: Sequence[str]) -> tuple[list[bool], list[bool]]:
+def _formula_names(names: Sequence[str]) -> tuple[list[bool], list[bool]]:
     """Find the names that are unescaped formulas, and those that are escaped ones."""
     formula = _formula(pa.array(names, pa.string())).to_pylist()
-    marked = [found and name.startswith(MARK) for name, found in zip(names, formula, strict=True)]
-    return [found and not mark for found, mark in zip(formula, marked, strict=True)], marked
+    marked = [is_formula and name.startswith(MARK) for name, is_formula in zip(names, formula, strict=True)]
+    return [is_formula and not mark for is_formula, mark in zip(formula, marked, strict=True)], marked

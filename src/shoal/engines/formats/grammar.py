@@ -36,7 +36,7 @@ RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
 
 # The state carried from one piece of the file to the next.
 (
-    PLACE,
+    POSITION,
     SEPARATORS,  # in the record so far
     WIDTH,  # fields of the header; 0 before it ends
     LINE,
@@ -83,10 +83,10 @@ def _held_back(s: State, out: Bytes, n_out: int) -> int:
 
 
 @compiled_within
-def _end_field(s: State, out: Bytes, n_out: int, place: int) -> int:
+def _end_field(s: State, out: Bytes, n_out: int, state_of_field: int) -> int:
     """Write the end of a field: blanks that were held back, and the closing quote of a requoted field."""
     n_out = _held_back(s, out, n_out)
-    if len(out) > 0 and place == REQUOTED:
+    if len(out) > 0 and state_of_field == REQUOTED:
         out[n_out] = 34
         n_out += 1
     return n_out
@@ -111,22 +111,22 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
     """Scan one piece; if ``out`` has room, write its records there and return how many bytes they take."""
     writing = len(out) > 0
     n, n_out, i = len(text), 0, 0
-    place = s[PLACE]
+    position = s[POSITION]
     while i < n:
         kind = classes[text[i]]
-        if kind == QUOTE and place <= FIELD and not writing:  # most fields with quotes have no other marks in them
+        if kind == QUOTE and position <= FIELD and not writing:  # most fields with quotes have no other marks in them
             end = i + 1
             while end < n and classes[text[end]] == PLAIN:
                 end += 1
             if end < n and classes[text[end]] == QUOTE:
-                if place == RECORD:
+                if position == RECORD:
                     s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
                 s[COMMAS] = s[INNER] = s[AFTER_CR] = 0
-                place = CLOSING
+                position = CLOSING
                 i = end + 1
                 if i < n and classes[text[i]] == SEPARATOR:
                     s[SEPARATORS] += 1
-                    place = FIELD
+                    position = FIELD
                     i += 1
                 continue
         if kind == PLAIN:
@@ -135,19 +135,19 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
             while i < n and classes[text[i]] == PLAIN:
                 i += 1
             s[AFTER_CR] = 0
-            if place == CLOSING:
+            if position == CLOSING:
                 s[FAULT], s[FAULT_LINE] = BEHIND_QUOTE, s[LINE]
                 i = begin
                 break
-            if place <= LEADING:
-                if place == RECORD:
+            if position <= LEADING:
+                if position == RECORD:
                     s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + begin
-                place = UNQUOTED
+                position = UNQUOTED
                 first = begin
                 while first < i and text[first] == 32:
                     first += 1
                 if first == i:
-                    place = LEADING
+                    position = LEADING
                     s[PENDING] += i - begin
                     continue
                 n_out = _held_back(s, out, n_out)
@@ -160,31 +160,31 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
             s[FAULT], s[FAULT_LINE] = HAS_NUL, s[LINE]
             break
         if kind == SEPARATOR:
-            if place == QUOTED:
+            if position == QUOTED:
                 s[COMMAS] += 1
             else:
-                if place == RECORD:
+                if position == RECORD:
                     s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
                 s[SEPARATORS] += 1
-                n_out = _end_field(s, out, n_out, place)
-                place = FIELD
+                n_out = _end_field(s, out, n_out, position)
+                position = FIELD
             if writing:
                 out[n_out] = text[i]
                 n_out += 1
             s[AFTER_CR] = 0
         elif kind == QUOTE:
-            if place == RECORD:
+            if position == RECORD:
                 s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
-            if place <= FIELD:
-                place = QUOTED
+            if position <= FIELD:
+                position = QUOTED
                 s[COMMAS] = s[INNER] = 0
-            elif place == QUOTED:
-                place = CLOSING
-            elif place == CLOSING:
-                place = QUOTED
-            elif place == LEADING:
+            elif position == QUOTED:
+                position = CLOSING
+            elif position == CLOSING:
+                position = QUOTED
+            elif position == LEADING:
                 s[SPACED] += 1
-                place = REQUOTED
+                position = REQUOTED
                 if writing:
                     out[n_out] = 34
                     n_out += 1
@@ -192,14 +192,14 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
             if writing:
                 out[n_out] = 34
                 n_out += 1
-                if place == REQUOTED:
+                if position == REQUOTED:
                     out[n_out] = 34
                     n_out += 1
             s[AFTER_CR] = 0
         else:
             second = kind == LF and s[AFTER_CR] == 1  # of CRLF
             s[AFTER_CR] = 1 if kind == CR else 0
-            if place == QUOTED:
+            if position == QUOTED:
                 if writing:
                     out[n_out] = text[i]
                     n_out += 1
@@ -209,17 +209,17 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                 s[ENDED_CR] -= 1
                 s[ENDED_CRLF] += 1
             else:
-                n_out = _end_field(s, out, n_out, place)
+                n_out = _end_field(s, out, n_out, position)
                 if kind == CR:
                     s[ENDED_CR] += 1
                 else:
                     s[ENDED_LF] += 1
-                if place == RECORD and s[WIDTH] != 1:
+                if position == RECORD and s[WIDTH] != 1:
                     s[BLANK] += 1
                     if s[WIDTH] == 0:
                         s[BLANK_FIRST] += 1
                 else:
-                    if place == RECORD:
+                    if position == RECORD:
                         s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
                     _end_record(s, i)
                     if writing:
@@ -228,11 +228,11 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                     if s[FAULT]:
                         break
                 s[LINE] += 1
-                place = RECORD
+                position = RECORD
         i += 1
-    s[PLACE] = place
+    s[POSITION] = position
     s[OFFSET] += i
-    if s[FAULT] == 0 and place != RECORD and s[OFFSET] - s[START] > LONGEST_RECORD:
+    if s[FAULT] == 0 and position != RECORD and s[OFFSET] - s[START] > LONGEST_RECORD:
         s[FAULT], s[FAULT_LINE] = TOO_LONG, s[FIRST_LINE]
     return n_out
 
@@ -269,8 +269,8 @@ def _well_quoted(kinds: Bytes, quotes: NDArray[np.int64]) -> bool:
     after = kinds[closing + 1]  # the text ends with a line break
     last_of_field = (after == SEPARATOR) | (after == CR) | (after == LF)
     last_of_field[:-1] |= opening[1:] == closing[:-1] + 1
-    ended = np.flatnonzero((kinds == LF) | (kinds == CR))
-    outside = np.searchsorted(quotes, ended) % 2 == 0
+    line_ends = np.flatnonzero((kinds == LF) | (kinds == CR))
+    outside = np.searchsorted(quotes, line_ends) % 2 == 0
     return bool(first_of_field.all() and last_of_field.all() and outside.all())
 
 
@@ -283,8 +283,8 @@ def _fields_of(
         by_line = separators.reshape(len(ends), n)
         if (by_line[:, 0] >= begins).all() and (by_line[:, -1] < ends).all():
             return np.full(len(ends), width)
-    found: NDArray[np.int64] = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
-    return found
+    n_fields: NDArray[np.int64] = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
+    return n_fields
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ class Scan:
         quotes and CR. ``end`` is where the last line of the text ends.
         """
         s = self._state
-        if s[PLACE] != RECORD or s[AFTER_CR]:
+        if s[POSITION] != RECORD or s[AFTER_CR]:
             return False
         if s[OFFSET] + len(text) > SHORT:
             return end > 0 and not ((text == 34) | (text == 13) | (text == 0)).any()
@@ -377,33 +377,33 @@ class Scan:
             separators &= np.cumsum(quotes) % 2 == 0  # those within quotes are part of a value
         fields = _fields_of(np.flatnonzero(separators), begins, ends, int(s[WIDTH]))
         filled = ends > begins
-        taken = filled.copy()
+        is_record = filled.copy()
         if s[WIDTH] == 0 and filled.any():
             header = int(filled.argmax())
             s[WIDTH], s[HEADER_START], s[HEADER_END] = fields[header], begins[header], ends[header]
             s[[HEADER_START, HEADER_END]] += s[OFFSET]
             s[BLANK_FIRST] += header
-            taken[header:] |= s[WIDTH] == 1  # of one column, a blank line is a missing value
+            is_record[header:] |= s[WIDTH] == 1  # of one column, a blank line is a missing value
         elif s[WIDTH] == 0:
             s[BLANK_FIRST] += len(ends)
         else:
-            taken |= s[WIDTH] == 1
-        ragged = np.flatnonzero(taken & (fields != s[WIDTH]))
+            is_record |= s[WIDTH] == 1
+        ragged = np.flatnonzero(is_record & (fields != s[WIDTH]))
         if len(ragged) and s[RAGGED] == 0:
             s[RAGGED_LINE], s[RAGGED_FOUND] = s[LINE] + ragged[0], fields[ragged[0]]
-        if taken.any():
-            last = len(taken) - 1 - int(taken[::-1].argmax())
+        if is_record.any():
+            last = len(is_record) - 1 - int(is_record[::-1].argmax())
             s[FIRST_LINE], s[START] = s[LINE] + last, s[OFFSET] + begins[last]
         s[RAGGED] += len(ragged)
-        s[BLANK] += np.count_nonzero(~taken)
-        s[LONGEST] = max(s[LONGEST], (ends - begins)[taken].max(initial=0))
-        s[RECORDS] += np.count_nonzero(taken)
+        s[BLANK] += np.count_nonzero(~is_record)
+        s[LONGEST] = max(s[LONGEST], (ends - begins)[is_record].max(initial=0))
+        s[RECORDS] += np.count_nonzero(is_record)
         s[[LINE, ENDED_CRLF if two else ENDED_LF]] += len(ends)
         s[OFFSET] += len(text)
         if not writing:
             return b""
-        kept = np.repeat(taken, breaks - begins + 1)
-        return bytes(text[kept & (text != 13)])
+        is_kept_byte = np.repeat(is_record, breaks - begins + 1)
+        return bytes(text[is_kept_byte & (text != 13)])
 
     def end(self, *, writing: bool = False) -> bytes:
         """End the scan at the end of the file."""
@@ -412,12 +412,12 @@ class Scan:
         if b'"' in self._rest:  # it may be open
             last, self._rest = np.frombuffer(self._rest, np.uint8), b""
             rest = self._scanned(last, writing)
-        if s[PLACE] == QUOTED:
+        if s[POSITION] == QUOTED:
             s[FAULT], s[FAULT_LINE] = NEVER_CLOSED, s[FIRST_LINE]
-        elif s[PLACE] != RECORD or self._rest:  # a last line without a line end
-            ended = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
+        elif s[POSITION] != RECORD or self._rest:  # a last line without a line end
+            line_ends = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
             rest += self.feed(b"\n", writing=writing)
-            s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = ended
+            s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = line_ends
         if s[FAULT] or s[RAGGED]:
             raise self._fault()
         return rest

@@ -106,14 +106,14 @@ def layout_of(
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
         raise DataError("the separator must be one ASCII character, neither a quote nor a line break")
     mark, marked = _mark(raw)
-    known = marked if encoding is None else _known_encoding(encoding)
+    stated_encoding = marked if encoding is None else _known_encoding(encoding)
     notes = (_read_as(name, marked.upper()),) if encoding is None and marked not in (None, "utf-8") else ()
     try:
-        found = _scanned(raw, name, separator, known or "utf-8", notes, header, plain=not mark)
-        return replace(found, dialect=replace(found.dialect, byte_order_mark=bool(mark)))
+        layout = _scanned(raw, name, separator, stated_encoding or "utf-8", notes, header, plain=not mark)
+        return replace(layout, dialect=replace(layout.dialect, byte_order_mark=bool(mark)))
     except _UndecodableError as failure:
-        if known is not None:
-            raise _undecodable(name, f"not {known}", failure.line) from None
+        if stated_encoding is not None:
+            raise _undecodable(name, f"not {stated_encoding}", failure.line) from None
         first = failure.line
     notes = (f"{name} is not UTF-8 (line {first}). " + _read_as(name, "Windows-1252"),)
     try:
@@ -122,10 +122,10 @@ def layout_of(
         raise _undecodable(name, "neither UTF-8 nor Windows-1252", failure.line) from None
 
 
-def rewritten(raw: Raw, name: str, found: Layout, write: Write) -> None:
+def rewritten(raw: Raw, name: str, layout: Layout, write: Write) -> None:
     """Rewrite the records as UTF-8 in a form that all readers interpret alike: LF, no BOM, no blank lines."""
-    scan = Scan(name, found.dialect.separator)
-    with closing(_utf8(raw(), found.dialect.encoding)) as stream:
+    scan = Scan(name, layout.dialect.separator)
+    with closing(_utf8(raw(), layout.dialect.encoding)) as stream:
         for piece in stream:
             write(scan.feed(piece, writing=True))
     write(scan.end(writing=True))
@@ -165,8 +165,8 @@ def _scanned(
         if not undecodable and len(sample) < SAMPLE_BYTES and not re.search(rb"\S", sample):
             raise DataError(f"{name} is empty", "expected a line of column names, then one line per record")
         if separator is None:
-            separator, more = _guess_separator(sample[:SAMPLE_BYTES], tabbed=".tsv" in name.lower())
-            notes += more
+            separator, guess_notes = _guess_separator(sample[:SAMPLE_BYTES], tabbed=".tsv" in name.lower())
+            notes += guess_notes
         scan, head = Scan(name, separator), bytearray()
         try:
             for piece in chain([bytes(sample)], () if undecodable else stream):
@@ -178,16 +178,16 @@ def _scanned(
         if undecodable:
             raise _UndecodableError(scan.line)
         scan.end()
-    found = scan.found
-    first, last = found.header
+    grammar = scan.found
+    first, last = grammar.header
     line = bytes(head[first:last]).decode()
     if header is False:
-        names, more = tuple(numbered_names(len(_fields(line, separator)))), ()
+        names, guess_notes = tuple(numbered_names(len(_fields(line, separator)))), ()
     else:
         if header is None:
             require_header(name, *_first_records(line, sample[:SAMPLE_BYTES], separator))
-        names, more = _names(line, separator)
-    n_records = found.records + (header is False)
+        names, guess_notes = _names(line, separator)
+    n_records = grammar.records + (header is False)
     if not n_records:
         columns = pa.table({column: pa.array([], pa.string()) for column in names})
         raise EmptyTableError(f"{name} has a header and no rows", columns=columns)
@@ -195,11 +195,11 @@ def _scanned(
         Dialect(separator, encoding),
         names,
         n_records,
-        found.longest,
-        found.ends,
-        plain and found.plain and encoding == "utf-8",
-        found.breaks,
-        notes + more + _told(name, found),
+        grammar.longest,
+        grammar.ends,
+        plain and grammar.plain and encoding == "utf-8",
+        grammar.breaks,
+        notes + guess_notes + _grammar_notes(name, grammar),
         header is not False,
     )
 
@@ -238,11 +238,11 @@ def _names(header: str, separator: str) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(names), notes
 
 
-def _told(name: str, found: FoundGrammar) -> tuple[str, ...]:
+def _grammar_notes(name: str, grammar: FoundGrammar) -> tuple[str, ...]:
     notes = []
-    if len(found.ends) > 1:
-        notes.append(f"{name}: lines end in different ways ({', '.join(found.ends)}); each ends a record")
-    lines, first = found.swallowed
+    if len(grammar.ends) > 1:
+        notes.append(f"{name}: lines end in different ways ({', '.join(grammar.ends)}); each ends a record")
+    lines, first = grammar.swallowed
     if lines:
         notes.append(
             f"{name}: {lines} lines within quoted values look like records of their own (first in line {first}); "
@@ -268,7 +268,7 @@ def _mark(raw: Raw) -> tuple[bytes, str | None]:
     with closing(raw()) as stream:
         while len(start) < 4 and (piece := next(stream, b"")):
             start += piece
-    return next(((mark, found) for mark, found in BOMS if start.startswith(mark)), (b"", None))
+    return next(((mark, encoding) for mark, encoding in BOMS if start.startswith(mark)), (b"", None))
 
 
 def _known_encoding(encoding: str) -> str:

@@ -109,7 +109,7 @@ def raw_sheet(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     first = 1
     if not set(header) & set(names):  # read without a row of names
         header, first = list(numbered_names(len(header))), 0
-    found = {}
+    columns = {}
     for name in names:
         if header.count(name) == 1:
             j = header.index(name)
@@ -117,8 +117,8 @@ def raw_sheet(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
             texts = [
                 None if cell is None or cell.value is None else f"{cell.data_type}{cell.value!r}" for cell in cells
             ]
-            found[name] = pa.chunked_array([pa.array(texts, pa.large_string())])
-    return found
+            columns[name] = pa.chunked_array([pa.array(texts, pa.large_string())])
+    return columns
 
 
 def _sheet_rows(path: Path) -> list[tuple[Any, ...]]:
@@ -149,12 +149,12 @@ def raw_statistics(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArra
         frame, _ = reader(str(path), usecols=list(names), disable_datetime_conversion=True, **options)
     except Exception:
         raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
-    found = {}
+    columns = {}
     for name in frame.columns:
         cells = frame[name].astype(object).tolist()
         texts = [None if cell is None or cell != cell else f"{type(cell).__name__}{cell!r}" for cell in cells]
-        found[str(name)] = pa.chunked_array([pa.array(texts, pa.large_string())])
-    return found
+        columns[str(name)] = pa.chunked_array([pa.array(texts, pa.large_string())])
+    return columns
 
 
 def coded_texts(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
@@ -272,7 +272,7 @@ def _needed(package: str, extra: str, error: type[ShoalError] = DataError) -> An
     try:
         return import_module(package)
     except ImportError:
-        done = "read" if error is DataError else "write"
+        verb = "read" if error is DataError else "write"
         raise error(
-            f"{package} is needed to {done} this kind of file", f"python -m pip install 'shoal[{extra}]'"
+            f"{package} is needed to {verb} this kind of file", f"python -m pip install 'shoal[{extra}]'"
         ) from None

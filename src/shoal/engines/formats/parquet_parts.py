@@ -44,17 +44,17 @@ def _is_of_writers(path: Path) -> bool:
 
 def named_parts(folder: Path) -> list[Path]:
     """Return the Parquet files whose names are not just numbers: a name may say something about its rows."""
-    own = (path for path in _files(folder) if path.suffix == ".parquet")
-    return [path for path in own if path.parent != folder or not NUMBERED.fullmatch(path.name)]
+    parts = (path for path in _files(folder) if path.suffix == ".parquet")
+    return [path for path in parts if path.parent != folder or not NUMBERED.fullmatch(path.name)]
 
 
 def part_digests(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file of a folder, by its path within the folder."""
-    found = {}
+    digests = {}
     for path in _files(folder):
         with path.open("rb") as file:
-            found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            digests[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 def require_no_partitions(names: Iterable[str]) -> None:
@@ -73,14 +73,14 @@ def require_equal_schemas(schemas: Sequence[tuple[str, pa.Schema]]) -> None:
         return
     first, expected = schemas[0][0], _plain_fields(schemas[0][1])
     for name, schema in schemas[1:]:
-        own = _plain_fields(schema)
-        if [column for column, _ in own] != [column for column, _ in expected]:
+        fields = _plain_fields(schema)
+        if [column for column, _ in fields] != [column for column, _ in expected]:
             raise DataError(
-                f"the files of the folder have different columns: {len(own)} in {name}, {len(expected)} in {first}, "
+                f"the files of the folder have different columns: {len(fields)} in {name}, {len(expected)} in {first}, "
                 "with other names or in another order",
                 "write all files with the same columns",
             )
-        for (column, kind), (_, other) in zip(own, expected, strict=True):
+        for (column, kind), (_, other) in zip(fields, expected, strict=True):
             if kind != other:
                 raise DataError(
                     f"column {column!r} is of type {kind} in {name} and of type {other} in {first}",
@@ -103,10 +103,10 @@ def _plain_kind(kind: pa.DataType) -> pa.DataType:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        found = [Path(root, name) for root, _, names in os.walk(folder, onerror=_raised) for name in names]
+        paths = [Path(root, name) for root, _, names in os.walk(folder, onerror=_raised) for name in names]
     except OSError as error:  # a subfolder may be unreadable, or deleted in the meantime
         raise DataError(f"{folder}: its files cannot be listed ({error.strerror})") from None
-    return sorted(found)
+    return sorted(paths)
 
 
 def _raised(error: OSError) -> None:

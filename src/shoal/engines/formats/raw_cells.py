@@ -37,6 +37,8 @@ def _of_parquet(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         with pq.ParquetFile(path) as file:
             merging = [field.name for field in file.schema_arrow if field.name in names and _merges(field.type)]
             table = file.read(columns=merging) if merging else None
+    except MemoryError:
+        raise
     except (OSError, pa.ArrowException):
         raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
     return {} if table is None else {name: _bits(table[name]) for name in merging}

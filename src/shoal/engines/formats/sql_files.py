@@ -13,7 +13,7 @@ BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least 
 PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
 
 
-def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
+def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, layout: Layout | None = None) -> str:
     """Return a DuckDB table expression for a file made by ``write_table_file``: CSV as VARCHAR, types not detected.
 
     ``found``: the scan of a file from another source, whose lines may end in LF or all in CRLF. DuckDB's messages quote
@@ -27,16 +27,16 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
     location = _located(path)
     if path.suffix.lower() in PARQUET:
         return f"read_parquet({location}, {PARQUET_OPTIONS})"
-    if found is None:
+    if layout is None:
         longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
         separator = separator_of(path, dialect)
     else:
         # Twice: a copy in plain spelling has more quotes than the file.
-        longest, separator = max(2 * found.longest + 64, BUFFER), found.dialect.separator
+        longest, separator = max(2 * layout.longest + 64, BUFFER), layout.dialect.separator
     options: dict[str, str] = {
         "auto_detect": "false",
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
-        "header": "true" if found is None or found.header else "false",
+        "header": "true" if layout is None or layout.header else "false",
         "skip": "0",
         "delim": _literal(separator),
         "quote": _literal('"'),
@@ -57,7 +57,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
         "max_line_size": str(longest),
         "buffer_size": str(longest),
     }
-    if found is not None and found.plain and found.ends == ("CRLF",):
+    if layout is not None and layout.plain and layout.ends == ("CRLF",):
         del options["new_line"]  # otherwise DuckDB would find no lines
     return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
 

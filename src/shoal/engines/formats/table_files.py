@@ -89,15 +89,14 @@ def read_table_file(
             return Source(arrow_json.read_arrow_or_json(raw, path), None, hashed.result().hexdigest(), ())
         if path.suffix.lower() == ".gz":
             raw = _gunzip(raw, path.name)
-        found = layout.layout_of(
-            partial(_pieces, raw), path.name, separator=separator, encoding=encoding, header=header
-        )
-        if not found.plain:
+        scan = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding, header=header)
+        require_room_for_cells(path.name, scan.records, len(scan.names), len(raw))
+        if not scan.plain:
             spelled = bytearray()
-            layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
+            layout.rewritten(partial(_pieces, raw), path.name, scan, spelled.extend)
             raw = spelled
-        table = _parsed(raw, path.name, found)
-        return Source(table, found.dialect, hashed.result().hexdigest(), found.notes)
+        table = _parsed(raw, path.name, scan)
+        return Source(table, scan.dialect, hashed.result().hexdigest(), scan.notes)
 
 
 def _file_bytes(path: Path) -> FileBytes:
@@ -145,14 +144,14 @@ def _gunzip(raw: FileBytes, name: str) -> bytearray:
         raise DataError(f"{name} is not a complete gzip file") from None
 
 
-def _parsed(plain: FileBytes, name: str, found: Layout) -> pa.Table:
+def _parsed(plain: FileBytes, name: str, scan: Layout) -> pa.Table:
     """Parse the records of a UTF-8 text that the scan accepted, and check their number."""
-    names = list(found.names)
+    names = list(scan.names)
     if plain[-1] not in b"\r\n":  # Arrow would read an empty field at the very end as a quoted one
         plain = bytearray(plain) + b"\n"
     parse = arrow_csv.ParseOptions(
-        delimiter=found.dialect.separator,
-        newlines_in_values=found.breaks,
+        delimiter=scan.dialect.separator,
+        newlines_in_values=scan.breaks,
         ignore_empty_lines=len(names) > 1,  # in a table with one column, a blank line is a null
     )
     convert = arrow_csv.ConvertOptions(
@@ -161,14 +160,14 @@ def _parsed(plain: FileBytes, name: str, found: Layout) -> pa.Table:
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
-    block = next(block for block in BLOCKS if block > 2 * found.longest + 64)
+    block = next(block for block in BLOCKS if block > 2 * scan.longest + 64)
     options = arrow_csv.ReadOptions(column_names=names, block_size=block)
     try:
         table = arrow_csv.read_csv(pa.BufferReader(pa.py_buffer(plain)), options, parse, convert)
     except pa.ArrowInvalid:
         raise DataError(f"{name} cannot be parsed as CSV", "check its quotes") from None
-    table = table.slice(1) if found.header else table
-    require_records(name, len(table), found.records)
+    table = table.slice(1) if scan.header else table
+    require_records(name, len(table), scan.records)
     return table
 
 
@@ -188,7 +187,7 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
     try:
         source = pa.py_buffer(raw)
         file = pq.ParquetFile(pa.BufferReader(source))
-        require_room_for_cells(file.metadata, name)
+        require_room_for_cells(name, file.metadata.num_rows, file.metadata.num_columns)
         notes = parquet_notes(file.schema_arrow)
         numbers = numbered_columns(file) if numbered else []
         table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
@@ -210,12 +209,12 @@ def cells_of(metadata: Any) -> int:
     return int(metadata.num_rows) * int(metadata.num_columns)
 
 
-def require_room_for_cells(metadata: Any, name: str) -> None:
-    """Reject a file whose cells cannot be in memory all at once."""
+def require_room_for_cells(name: str, n_rows: int, n_columns: int, n_bytes: int = 0) -> None:
+    """Reject a file whose cells cannot be in memory all at once, beside the bytes of its text."""
     room = physical_memory()
-    if room is not None and cells_of(metadata) * CELL_BYTES > room:
+    if room is not None and n_rows * n_columns * CELL_BYTES + n_bytes > room:
         raise DataError(
-            f"{name} unpacks to {metadata.num_rows:,} rows with {metadata.num_columns} columns, too many for memory",
+            f"{name} unpacks to {n_rows:,} rows with {n_columns} columns, too many for memory",
             "read it in pieces, with DuckDB",
             option="--engine duckdb",
         )
@@ -264,8 +263,8 @@ def check_target(path: Path, force: bool = False) -> None:
     if path.suffix.lower() in office_files.WRITTEN:
         office_files.check_packages(path)
     elif path.suffix.lower() not in TEXT + PARQUET:
-        known = " ".join(TEXT + PARQUET + office_files.WRITTEN)
-        raise OutputError(f"unknown extension: {path.name}", f"use one of {known}")
+        extensions = " ".join(TEXT + PARQUET + office_files.WRITTEN)
+        raise OutputError(f"unknown extension: {path.name}", f"use one of {extensions}")
     atomic_files.check_place(path, force)
 
 
@@ -317,11 +316,13 @@ def write_table_file(
             elif published is hidden or dialect is None:
                 _write_csv(counted(), file, separator_of(path, dialect), *([] if counts is None else [counts]))
             else:
-                with atomic_files.private_file(published) as beside:
-                    own = dialects.DialectFile(beside, dialect)
-                    _write_csv(counted(), file, separator_of(path, dialect), counts, beside=own, commas=commas)
-                    beside.flush()
-                    os.fsync(beside.fileno())
+                with atomic_files.private_file(published) as dialect_file:
+                    in_dialect = dialects.DialectFile(dialect_file, dialect)
+                    _write_csv(
+                        counted(), file, separator_of(path, dialect), counts, in_dialect=in_dialect, commas=commas
+                    )
+                    dialect_file.flush()
+                    os.fsync(dialect_file.fileno())
             file.flush()
             os.fsync(file.fileno())
         lines = None
@@ -363,11 +364,11 @@ def _require_readable(
     """Reject a file that shoal's own readers would reject or read as different rows; its ``lines`` were scanned."""
     raw = partial(layout.decompressed_chunks, written)
     try:
-        found = layout.layout_of(raw, "what was written", separator=separator) if lines is None else lines.layout
+        scan = layout.layout_of(raw, "what was written", separator=separator) if lines is None else lines.layout
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
-    n_found = found.records if lines is None else lines.n_records
-    if found.names != tuple(names) or n_found != n_rows:
+    n_found = scan.records if lines is None else lines.n_records
+    if scan.names != tuple(names) or n_found != n_rows:
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was released"
         )
@@ -375,15 +376,15 @@ def _require_readable(
 
 def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP) -> Iterator[pa.Table]:
     """Split the rows into tables of a fixed size with one chunk per column, so that equal rows give equal bytes."""
-    held: list[pa.Table] = []
+    waiting: list[pa.Table] = []
     for table in tables:
-        held.append(table)
-        while sum(map(len, held)) >= size:
-            whole = pa.concat_tables(held)
+        waiting.append(table)
+        while sum(map(len, waiting)) >= size:
+            whole = pa.concat_tables(waiting)
             yield with_plain_types(whole.slice(0, size)).combine_chunks()
-            held = [whole.slice(size)]
-    if sum(map(len, held)):
-        yield with_plain_types(pa.concat_tables(held)).combine_chunks()
+            waiting = [whole.slice(size)]
+    if sum(map(len, waiting)):
+        yield with_plain_types(pa.concat_tables(waiting)).combine_chunks()
 
 
 def _write_csv(
@@ -392,7 +393,7 @@ def _write_csv(
     separator: str,
     counts: Counts | None = None,
     *,
-    beside: dialects.DialectFile | None = None,
+    in_dialect: dialects.DialectFile | None = None,
     commas: Sequence[str] = (),
 ) -> None:
     """Write UTF-8 with LF, quotes only where needed, null as an empty field and '' as two quotes.
@@ -405,19 +406,19 @@ def _write_csv(
             names = [pa.array([name]) for name in table.column_names]
             header = csv_text.csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator)
             file.write(header)
-            if beside is not None:
-                beside.write(header)
+            if in_dialect is not None:
+                in_dialect.write(header)
         for batch in table.to_batches(max_chunksize=2**16):
             for piece in small_slices(batch):
                 if not piece.num_rows:
                     continue
-                own = None if counts is None else counts[n_rows : n_rows + len(piece)]
-                for block in _blocks(piece, separator, own):
+                piece_counts = None if counts is None else counts[n_rows : n_rows + len(piece)]
+                for block in _blocks(piece, separator, piece_counts):
                     file.write(block)
-                if beside is not None:
+                if in_dialect is not None:
                     other = dialects.with_commas(piece, commas, csv_text.column_texts(piece)) if commas else piece
-                    for block in _blocks(other, separator, own):
-                        beside.write(block)
+                    for block in _blocks(other, separator, piece_counts):
+                        in_dialect.write(block)
                 n_rows += len(piece)
 
 

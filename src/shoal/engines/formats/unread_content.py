@@ -30,7 +30,7 @@ WRITE_AGAIN = "Write the table again with shoal, or as .csv, and publish only th
 
 
 @dataclass(frozen=True)
-class Beside:
+class UnreadContent:
     """Content of a file that is published and not counted; a message about it never quotes it."""
 
     fact: str
@@ -39,7 +39,7 @@ class Beside:
     about_people: bool = True  # whether it may hold values of records, or only what a program or its user wrote
 
 
-def beside_of(source: Any) -> tuple[Beside, ...]:
+def unread_content(source: Any) -> tuple[UnreadContent, ...]:
     """Return what a file or folder holds beside its table; nothing for anything else."""
     if not isinstance(source, str | Path):
         return ()
@@ -57,6 +57,8 @@ def beside_of(source: Any) -> tuple[Beside, ...]:
         if suffix in office_files.STATISTICS:
             return tuple(_of_statistics(path))
         return tuple(_of_gzip(path)) if suffix == ".gz" else ()
+    except MemoryError:
+        raise
     except (OSError, zipfile.BadZipFile, zlib.error, pa.ArrowException):
         raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
 
@@ -64,40 +66,40 @@ def beside_of(source: Any) -> tuple[Beside, ...]:
 # ── folders and Parquet ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _of_folder(folder: Path) -> Iterator[Beside]:
-    if others := other_files(folder):
-        count = format_count(len(others), "file")
-        yield Beside(f"Beside the table, the folder has {count}", "Remove what is not part of the table")
+def _of_folder(folder: Path) -> Iterator[UnreadContent]:
+    if unread_files := other_files(folder):
+        count = format_count(len(unread_files), "file")
+        yield UnreadContent(f"Beside the table, the folder has {count}", "Remove what is not part of the table")
     if named := named_parts(folder):
-        yield Beside(
+        yield UnreadContent(
             f"The names of {format_count(len(named), 'file')} in the folder may tell something about the rows in them",
             "Rename them part-00000.parquet, part-00001.parquet and so on, with the rows in random order",
         )
-    facts: dict[Beside, None] = {}
+    facts: dict[UnreadContent, None] = {}
     for part in parquet_parts(folder):
         facts |= dict.fromkeys(_of_parquet(part))
     yield from facts
 
 
-def _of_parquet(path: Path) -> Iterator[Beside]:
+def _of_parquet(path: Path) -> Iterator[UnreadContent]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
         metadata = dict(file.metadata.metadata or {})
         names = file.schema_arrow.names
         if n := sum(_holds_more(key, value, names) for key, value in metadata.items()):
-            yield Beside(f"The Parquet file has metadata that does not describe its columns ({n} keys)")
-        if told := [field.name for field in file.schema_arrow if set(field.metadata or {}) - set(OF_FIELDS)]:
-            yield Beside("Columns have metadata of their own", columns=tuple(told))
+            yield UnreadContent(f"The Parquet file has metadata that does not describe its columns ({n} keys)")
+        if described := [field.name for field in file.schema_arrow if set(field.metadata or {}) - set(OF_FIELDS)]:
+            yield UnreadContent("Columns have metadata of their own", columns=tuple(described))
         for name in nanoseconds(file.schema_arrow):
             if n := _finer_than_microseconds(file.read(columns=[name])[name]):
                 instants = format_count(n, "instant")
-                yield Beside(f"Column {name!r}: {instants} have digits beyond the microsecond", columns=(name,))
+                yield UnreadContent(f"Column {name!r}: {instants} have digits beyond the microsecond", columns=(name,))
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
         unused = _unused_texts(path, file, texts) if texts else {}
         for name, n in unused.items():
             listed = format_count(n, "text")
-            yield Beside(f"Column {name!r}: the file lists {listed} that no row has", columns=(name,))
+            yield UnreadContent(f"Column {name!r}: the file lists {listed} that no row has", columns=(name,))
 
 
 def _finer_than_microseconds(column: pa.ChunkedArray) -> int:
@@ -116,28 +118,28 @@ def _holds_more(key: bytes, value: bytes, names: list[str]) -> bool:
     if name == "org.apache.spark.version":
         return len(value) > 40
     try:
-        told = json.loads(value)
+        entry = json.loads(value)
     except ValueError:
         return True
-    return _more_than_pandas(told, names) if name == "pandas" else _more_than_spark(told, names)
+    return _more_than_pandas(entry, names) if name == "pandas" else _more_than_spark(entry, names)
 
 
-def _more_than_pandas(told: Any, names: list[str]) -> bool:
+def _more_than_pandas(entry: Any, names: list[str]) -> bool:
     """Return whether pandas' entry names columns that are not there, or holds anything but types."""
-    if not isinstance(told, Mapping) or set(told) - OF_PANDAS - {"attributes"} or told.get("attributes"):
+    if not isinstance(entry, Mapping) or set(entry) - OF_PANDAS - {"attributes"} or entry.get("attributes"):
         return True
-    described = [column for column in told.get("columns", []) if isinstance(column, Mapping)]
+    described = [column for column in entry.get("columns", []) if isinstance(column, Mapping)]
     fields = {column.get("field_name") for column in described} - {None}
-    indexes = [index for index in told.get("index_columns", []) if not isinstance(index, Mapping)]
+    indexes = [index for index in entry.get("index_columns", []) if not isinstance(index, Mapping)]
     return bool((fields | set(indexes)) - set(names)) or any(
         set(column.get("metadata") or {})
         - {"num_categories", "ordered", "encoding", "timezone", "unit", "precision", "scale"}
-        for column in [*described, *told.get("column_indexes", [])]
+        for column in [*described, *entry.get("column_indexes", [])]
     )
 
 
-def _more_than_spark(told: Any, names: list[str]) -> bool:
-    fields = told.get("fields", []) if isinstance(told, Mapping) else []
+def _more_than_spark(entry: Any, names: list[str]) -> bool:
+    fields = entry.get("fields", []) if isinstance(entry, Mapping) else []
     return any(field.get("name") not in names or field.get("metadata") for field in fields)
 
 
@@ -154,15 +156,15 @@ def _unused_texts(path: Path, file: Any, names: list[str]) -> dict[str, int]:
     unused = {}
     for name in names:
         listed: set[Any] = set()
-        used: set[Any] = set()
+        texts_of_rows: set[Any] = set()
         with pq.ParquetFile(path, read_dictionary=[name]) as again:
             for i in range(again.metadata.num_row_groups):
                 for chunk in again.read_row_group(i, columns=[name])[name].chunks:
                     if pa.types.is_dictionary(chunk.type):
                         texts = chunk.dictionary.to_pylist()
                         listed.update(texts)
-                        used.update(texts[j] for j in chunk.indices.unique().to_pylist() if j is not None)
-        if n := len(listed - used - {None}):
+                        texts_of_rows.update(texts[j] for j in chunk.indices.unique().to_pylist() if j is not None)
+        if n := len(listed - texts_of_rows - {None}):
             unused[name] = n
     return unused
 
@@ -170,26 +172,26 @@ def _unused_texts(path: Path, file: Any, names: list[str]) -> dict[str, int]:
 # ── workbooks, files of statistical packages, gzip ──────────────────────────────────────────────────────────────────
 
 
-def _of_workbook(path: Path) -> Iterator[Beside]:
-    for may_be_data, what, n in unread_parts(path):
+def _of_workbook(path: Path) -> Iterator[UnreadContent]:
+    for may_be_data, content, n in unread_parts(path):
         if n:
             remedy = "Copy the table alone into a new workbook, or publish it as .csv"
-            yield Beside(f"The workbook has {n} {what}", remedy, about_people=may_be_data)
+            yield UnreadContent(f"The workbook has {n} {content}", remedy, about_people=may_be_data)
 
 
-def _of_statistics(path: Path) -> Iterator[Beside]:
+def _of_statistics(path: Path) -> Iterator[UnreadContent]:
     table, _, codebook = office_files.read_office_file(path)
     for name, labels in codebook.values.items():
         if name in table.column_names:
-            there = set(office_files.coded_texts(name, table[name]))
-            if n := len(set(labels) - there):
+            texts = set(office_files.coded_texts(name, table[name]))
+            if n := len(set(labels) - texts):
                 values = format_count(n, "value")
-                yield Beside(f"Column {name!r} has labels for {values} that do not occur", columns=(name,))
+                yield UnreadContent(f"Column {name!r} has labels for {values} that do not occur", columns=(name,))
     if office_files.n_notes(path):
-        yield Beside("The file has notes or a title of its own")
+        yield UnreadContent("The file has notes or a title of its own")
 
 
-def _of_gzip(path: Path) -> Iterator[Beside]:
+def _of_gzip(path: Path) -> Iterator[UnreadContent]:
     """Return the name, comment or extra field that a gzip header has beside the name of the file, in any member."""
     with path.open("rb") as file:
         piece, n_told = file.read(GZIP_CHUNK), 0
@@ -203,7 +205,9 @@ def _of_gzip(path: Path) -> Iterator[Beside]:
             if piece and len(piece) < GZIP_HEADER:
                 piece += file.read(GZIP_HEADER)
     if n_told:
-        yield Beside("The gzip header has a file name or a comment", "Pack it again: gzip -n", about_people=False)
+        yield UnreadContent(
+            "The gzip header has a file name or a comment", "Pack it again: gzip -n", about_people=False
+        )
 
 
 def _tells_more(header: bytes, path: Path) -> bool:

@@ -105,8 +105,10 @@ def unread_parts(path: Path) -> Iterator[tuple[bool, str, int]]:
         first = _first_sheet(book)
         yield True, "further sheets", sum(bool(SHEET.fullmatch(name)) and name != first for name in names)
         own_rels = re.compile(r"xl/worksheets/_rels/[^/]+\.rels")
-        others = [n for n in names if not EXPECTED.fullmatch(n) and not own_rels.fullmatch(n) and not n.endswith("/")]
-        yield True, "other parts, such as comments, pictures or older data", len(others)
+        unknown_parts = [
+            n for n in names if not EXPECTED.fullmatch(n) and not own_rels.fullmatch(n) and not n.endswith("/")
+        ]
+        yield True, "other parts, such as comments, pictures or older data", len(unknown_parts)
         yield True, "texts that no cell of the sheet shows", _unused_texts(book, first)
         elements = _elements(book, first, ELEMENTS)
         texts = _elements(book, "xl/sharedStrings.xml", ELEMENTS_OF_TEXTS)
@@ -115,15 +117,15 @@ def unread_parts(path: Path) -> Iterator[tuple[bool, str, int]]:
         yield True, "pieces of other data in the archive", _pieces_of_archive(book)
         yield True, "names of cells", len(re.findall(r"<(?:\w+:)?definedName[ >]", _text(book, "xl/workbook.xml")))
         properties = "".join(_text(book, f"docProps/{part}.xml") for part in ("core", "app"))
-        told = [
+        properties_of_people = [
             text
             for name, text in PROPERTIES.findall(properties)
             if name not in PLAIN_PROPERTIES and not OF_PROGRAMS.fullmatch(text.strip())
         ]
         sheets = re.findall(r"<(?:\w+:)?sheet [^>]*?name=\"([^\"]*)\"", _text(book, "xl/workbook.xml"))
         named = sum(not PLAIN_SHEET.fullmatch(name) for name in sheets)
-        what = "properties of the document, such as its author or the name of a sheet"
-        yield False, what, len(told) + bool(book.comment) + named
+        content = "properties of the document, such as its author or the name of a sheet"
+        yield False, content, len(properties_of_people) + bool(book.comment) + named
 
 
 def _first_sheet(book: zipfile.ZipFile) -> str:
@@ -131,9 +133,9 @@ def _first_sheet(book: zipfile.ZipFile) -> str:
     sheets = re.search(r"<(?:\w+:)?sheet [^>]*?r:id=\"([^\"]+)\"", _text(book, "xl/workbook.xml"))
     rels = _text(book, "xl/_rels/workbook.xml.rels")
     for relation in re.findall(r"<(?:\w+:)?Relationship [^>]*>", rels):
-        told = dict(re.findall(r"(\w+)=\"([^\"]*)\"", relation))
-        if sheets is not None and told.get("Id") == sheets[1]:
-            target = told.get("Target", "")
+        attributes = dict(re.findall(r"(\w+)=\"([^\"]*)\"", relation))
+        if sheets is not None and attributes.get("Id") == sheets[1]:
+            target = attributes.get("Target", "")
             return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
     return "xl/worksheets/sheet1.xml"
 
@@ -142,10 +144,10 @@ def _unused_texts(book: zipfile.ZipFile, sheet: str) -> int:
     if "xl/sharedStrings.xml" not in book.namelist() or sheet not in book.namelist():
         return 0
     n = sum(len(_ITEM.findall(piece)) for piece in _pieces(book, book.getinfo("xl/sharedStrings.xml")))
-    used: set[bytes] = set()
+    texts_of_cells: set[bytes] = set()
     for piece in _pieces(book, book.getinfo(sheet)):
-        used.update(_SHARED.findall(piece))
-    return max(0, n - len(used))
+        texts_of_cells.update(_SHARED.findall(piece))
+    return max(0, n - len(texts_of_cells))
 
 
 def _elements(book: zipfile.ZipFile, part: str, plain: frozenset[bytes]) -> int:
@@ -223,7 +225,7 @@ def _pieces(book: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
         while piece := part.read(CHUNK):
             piece = rest + piece
             end = max(
-                (found.start() for found in _START.finditer(piece, max(0, len(piece) - CHUNK))), default=len(piece)
+                (start.start() for start in _START.finditer(piece, max(0, len(piece) - CHUNK))), default=len(piece)
             )
             yield piece[:end]
             rest = piece[end:]

@@ -21,6 +21,7 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
 from shoal.errors import PolicyError
 from shoal.notation import codec
+from shoal.results.arguments import whole_argument
 from shoal.results.dp.persons import key_of_person
 from shoal.results.dp.public_schema import CellsOf, FixedPoint
 from shoal.results.dp.quantiles import N_CELLS, QuantileStatistic, with_blocks
@@ -51,11 +52,7 @@ class PrivacyUnit:
     @classmethod
     def checked(cls, entity: str | None, contributions: int) -> PrivacyUnit:
         """Return the unit; raise an error if the limit of records makes no sense."""
-        whole = isinstance(contributions, int) and not isinstance(contributions, bool)
-        if not whole or contributions < 1 or contributions > 10_000:
-            raise PolicyError(
-                "contributions must be a whole number between 1 and 10,000: the records of one person that count"
-            )
+        contributions = whole_argument("contributions", contributions, 1, 10_000, "so many records of one person count")
         if entity is None and contributions != 1:
             raise PolicyError(
                 "contributions needs an entity: which column identifies the people?",
@@ -145,7 +142,7 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     people = table.group_by(PERSON).agg(**{number_column: table.count()})
     over_limit = people.filter(people[number_column] > unit.contributions).select(PERSON)
     within_limit, table = table.anti_join(over_limit, PERSON), table.semi_join(over_limit, PERSON)
-    order = order_keys(table.select(PERSON, *value_columns), 0, of=table)
+    order = order_keys(table.select(PERSON, *value_columns), 0, columns_of=table)
     order += [table[name] for name in value_columns if table[name].type().is_string()]
     number = ibis.row_number().over(ibis.window(group_by=[table[PERSON]], order_by=order))
     numbered = table.mutate(**{number_column: number})

@@ -23,6 +23,7 @@ from shoal.engines.formats.table_files import TEXT, check_target, read_table_fil
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import CannotTellError, DataError, InfeasibleError, PolicyError, VerificationError
 from shoal.models.verdict import Answered, Outcome
+from shoal.results.arguments import whole_argument
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.changes import changed_figures
 from shoal.results.output.few_values import two_valued, with_few_valued
@@ -262,8 +263,7 @@ def check_regression(
     RegressionCheck(outcome='holds', hidden=0, models=1)
     """
     rules = OutputRules(min_count, dominance, p, "show", protection, leverage)
-    if not isinstance(degrees, int) or degrees < 0:
-        raise PolicyError("degrees must be a whole number of at least 0", "10 is a common choice")
+    whole_argument("degrees", degrees, 0, 10**9, "10 is a common choice")
     _check_columns(value, on, by, categories)
     rows = groupable(data)
     earlier = read_ledger(ledger)

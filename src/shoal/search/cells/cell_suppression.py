@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.compiled.threads import done_in_parts
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing
@@ -61,7 +61,7 @@ class HideableCells:
         """The required class size, if size alone decides whether a class passes."""
         sizes = [m.k for m in self.problem.models if isinstance(m, KAnonymity) and not m.columns]
         plain = len(sizes) == len(self.problem.models) and self.problem.table.entities is None
-        return max(sizes) if plain else None
+        return max(sizes, default=None) if plain else None
 
     @cached_property
     def patterns(self) -> list[Pattern]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import PolicyError
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.problem import Problem
@@ -73,7 +73,7 @@ def class_table(
 
     A row is split only if the table was counted with one row per sensitive value, so that each row has a single value.
     """
-    records = table.taken(row)
+    records = table.selected(row)
     if not np.array_equal(records.counts, counts):
         records = replace(
             records,
@@ -164,7 +164,7 @@ def recoding_of_partition(
         else:
             vocabulary = Vocabulary(hierarchy, cells, written=written)
             if cells in FIXED:
-                fixed = FixedLabels.of(hierarchy, cells, table.leaf_counts[j])
+                fixed = FixedLabels.for_column(hierarchy, cells, table.leaf_counts[j])
                 ids = written_as(fixed, vocabulary, leaves, partition.counts[order], starts)
             else:
                 ids = covering(vocabulary, leaves, starts)

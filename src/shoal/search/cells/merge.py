@@ -120,7 +120,7 @@ def _no_classes_error(problem: Problem, reason: str) -> InfeasibleError:
     if problem.rules_out_below(problem.evaluate(problem.lattice.top)):
         return problem.infeasible()
     return InfeasibleError(
-        f"no classes were found that satisfy {', '.join(model.asked for model in problem.asked)} "
+        f"no classes were found that satisfy {', '.join(model.summary for model in problem.asked)} "
         f"with at most {problem.limit} of {problem.table.n_records} records suppressed: {reason}",
         "raise max_suppression, or use algorithm 'optimal', which considers every generalization",
     )

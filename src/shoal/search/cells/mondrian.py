@@ -44,7 +44,7 @@ from shoal.search.cells.classes import (
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
 from shoal.tables.frequency import ClassOf, Codes, Counts, FrequencyTable
-from shoal.tables.values import cut_at, told_apart
+from shoal.tables.values import cut_at, leaf_groups
 from shoal.tables.windows import FixedLabels
 
 Proposals = tuple[NDArray[np.int32], Counts, Counts, NDArray[np.int64]]
@@ -223,7 +223,7 @@ def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> Class
         changed = np.unique(number_of[at])
         classes = classes.merged(number_of, len(remaining), classes.codes[remaining])
         parent, fails = parent[remaining], fails[remaining]
-        fails[changed] = ~passing(problem, classes.taken(changed))
+        fails[changed] = ~passing(problem, classes.selected(changed))
         side = number_of[side]
 
 
@@ -278,9 +278,9 @@ def _in_order(hierarchy: Hierarchy, problem: Problem, j: int) -> tuple[NDArray[n
         case "hierarchy":
             return _left_to_right(hierarchy)
         case "set":
-            fixed = FixedLabels.of(hierarchy, "set", problem.table.leaf_counts[j])
+            fixed = FixedLabels.for_column(hierarchy, "set", problem.table.leaf_counts[j])
             return fixed.position, fixed.groups
-    return told_apart(hierarchy)
+    return leaf_groups(hierarchy)
 
 
 def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:

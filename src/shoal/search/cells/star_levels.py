@@ -51,7 +51,7 @@ def cells_count(problem: Problem) -> bool:
 
 def not_as_one(problem: Problem, algorithm: str) -> InfeasibleError:
     """Return the error if all records together fail: no solution without suppressed records was found."""
-    requirements = ", ".join(model.asked for model in problem.asked)
+    requirements = ", ".join(model.summary for model in problem.asked)
     return InfeasibleError(
         f"hiding cells does not satisfy {requirements}: all {problem.table.n_records} records as one class fail, "
         f"and algorithm {algorithm!r} suppresses no record",

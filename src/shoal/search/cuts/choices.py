@@ -55,7 +55,7 @@ class Choices:
         n_suppressed = int(classes.counts[failing].sum())
         if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
             return EvaluatedChoice(classes, failing, n_suppressed, math.inf)
-        left = classes.taken(np.flatnonzero(~failing))
+        left = classes.selected(np.flatnonzero(~failing))
         kept_classes = IntervalClasses(left.codes, left.counts, ends, problem.labels(left))
         sums = self.cost.kept_sums(kept_classes).sum(axis=0) + self.cost.suppressed_sums(classes.counts[failing]).sum(
             axis=0
@@ -69,7 +69,7 @@ class Choices:
         failing_classes = np.flatnonzero(failing)
         if not len(failing_classes) or not self.problem.keep_suppressed:
             return True
-        stars = classes.taken(failing_classes).merged(np.zeros(len(failing_classes), np.int64), 1, classes.codes[:1])
+        stars = classes.selected(failing_classes).merged(np.zeros(len(failing_classes), np.int64), 1, classes.codes[:1])
         return bool(passing(self.problem, stars).all())
 
     def codes(self, numbers: list[NDArray[np.int32]]) -> Codes:

@@ -64,7 +64,7 @@ class _PiecePrices:
 
     def prices_of(self, leaves: Sequence[Leaves]) -> Floats:
         """Return the prices of several values."""
-        values = self._vocabulary.taken([self._vocabulary.of(leaf_set) for leaf_set in leaves])
+        values = self._vocabulary.selected([self._vocabulary.number_of(leaf_set) for leaf_set in leaves])
         return cell_prices(self._loss, self._table, self._j, values)
 
 

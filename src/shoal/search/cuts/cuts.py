@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiled.deriving import derive, derive_in_halves, unpack
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem
@@ -55,7 +55,7 @@ def judged_table(problem: Problem, classes: FrequencyTable) -> Judged:
     n_suppressed = int(classes.counts[failing].sum())
     feasible = n_suppressed <= problem.limit and not failing.all()
     if feasible and n_suppressed and problem.keep_suppressed:
-        stars = classes.taken(np.flatnonzero(failing))
+        stars = classes.selected(np.flatnonzero(failing))
         stars = stars.merged(np.zeros(stars.n_classes, np.int64), 1, stars.codes[:1])
         feasible = bool(passing(problem, stars).all())
     return Judged(classes, failing, n_suppressed, feasible)
@@ -111,7 +111,7 @@ def released_values(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[V
         ids = np.empty(len(column_pieces), np.int32)
         for piece in np.unique(column_pieces):
             leaves = np.flatnonzero(column_pieces == piece).astype(np.int32)
-            ids[leaves] = vocabulary.of(leaves)
+            ids[leaves] = vocabulary.number_of(leaves)
         values.append(vocabulary.values)
         of_leaf.append(ids)
     return tuple(values), tuple(of_leaf)

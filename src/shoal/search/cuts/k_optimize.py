@@ -18,12 +18,15 @@ The paper searches depth first. Here the child with that value and the node with
 again, wait in a heap, and the node with the smallest bound comes first: at any time, no set costs less than that bound.
 The first solution for pruning comes from hill climbing, started from the best full-domain node and from the end of a
 dive into the tree, with a few restarts of a column.
+If k-anonymity is all that is required, the paper's own loss, discernibility, is searched by thresholds after some nodes
+(``thresholds/``): on large tables this closes gaps that stay wide here.
 The paper's losses depend on classes only; losses of cells are bounded in the same way (``losses/cuts.py``).
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import time
 from dataclasses import dataclass, replace
@@ -31,7 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import FullDomain, Recoding
@@ -40,6 +43,7 @@ from shoal.search.cuts.choices import Choices
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen
+from shoal.search.cuts.thresholds.search import FACTOR, FINER, ThresholdSearch, can_search_by_thresholds
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cuts import IntervalClasses
 from shoal.search.problem import Problem
@@ -50,6 +54,12 @@ SHARE = 0.5  # the largest share of the time for hill climbing
 # Evaluations of tree nodes without a time budget: a number, so that every run gives the same result. If values are
 # tried one by one, this many of them take as long as the rest of an evaluation.
 LOOKS, VALUES = 8_000, 8
+# Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
+# merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
+# share of the time or the rows is for a search that suppresses none.
+LOOKS_BEFORE_THRESHOLDS, ROWS, FIRST = 100, 28_000, 0.25
+# The share of the remaining budget for the next threshold, and the smallest factor by which the threshold grows.
+PLANNED, LEAST_RISE = 0.85, 1.03
 
 
 def k_optimize(problem: Problem) -> Recoding:
@@ -192,6 +202,8 @@ class _SetEnumeration:
                 return None
             if self.problem.out_of_time or (self.problem.time_budget is None and self.n_looks >= LOOKS):
                 return bound
+            if self.n_looks >= LOOKS_BEFORE_THRESHOLDS and can_search_by_thresholds(self.problem, self.axis):
+                return self.close_by_thresholds(bound)
             if (n_nodes := n_nodes + 1) % 100 == 0:
                 self._report(bound)
             pruned_node = self.pruned(head, tail)
@@ -203,6 +215,67 @@ class _SetEnumeration:
             self.offer(_with(head, v))
             heapq.heappush(heap, (float(pruned_node.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
         return None
+
+    def close_by_thresholds(self, bound: float) -> float | None:
+        """Raise the threshold below which no set costs, up to the best; return it if the search ends early."""
+        problem = self.problem
+        rows = ROWS * max(1000, problem.table.n_classes)
+        if problem.limit:
+            rows -= self.suppress_nothing(round(FIRST * rows))
+        search = ThresholdSearch(problem, self.axis, self._cheaper, problem.limit)
+        return self._raised(search, math.ceil(max(0.0, bound)), FINER if problem.limit else FACTOR, rows, 0.0)
+
+    def suppress_nothing(self, rows: int) -> int:
+        """Search for a start where nothing is suppressed, which is much faster; return the rows that it merged."""
+        problem = self.problem
+        search = ThresholdSearch(problem, self.axis, self._cheaper, 0)
+        self._raised(search, self._known_cost, FACTOR, rows, (1 - FIRST) * problem.seconds_left)
+        if self.best is not None:
+            until = time.monotonic() + FIRST * problem.seconds_left
+            self.climb(self.best, np.arange(self.axis.n_values), until)
+        return search.n_rows
+
+    @property
+    def _known_cost(self) -> int:
+        """The smallest known discernibility; larger than any possible one if none is known."""
+        return self.problem.table.n_records**2 + 1 if self.best is None else round(self.value)
+
+    def _raised(self, search: ThresholdSearch, proved: int, factor: float, rows: int, seconds: float) -> float | None:
+        """Raise the threshold by a factor until it passes the best; return it if the search ends early.
+
+        It ends after so many rows, or with a time budget if no more than these seconds are left. The threshold rises by
+        less where the search for it would otherwise not end.
+        """
+        problem = self.problem
+        began, available = search.n_rows, problem.seconds_left - seconds
+        passed: list[tuple[int, int]] = []  # thresholds, and the rows that it took to search for them
+        while True:
+            best, before = self._known_cost, search.n_rows
+            left = float(rows - before)
+            if problem.time_budget is not None and passed:
+                spent = max(1e-9, available - (problem.seconds_left - seconds))
+                left = (before - began) * (available - spent) / spent
+            aim = threshold = min(best, math.ceil(proved * min(factor, _affordable(passed, left))) + 1)
+            search.begin()
+            for n_nodes in itertools.count(1):
+                if not search.open:
+                    break
+                ends = search.n_rows >= rows if problem.time_budget is None else problem.seconds_left < seconds
+                if ends or problem.out_of_time:
+                    self.choices.n_evaluated += search.n_evaluated
+                    return float(max(proved, min(search.bound, threshold)))
+                threshold = search.step(threshold)
+                if n_nodes % 100 == 0:
+                    self._report(proved)
+            if threshold < aim or aim == best:
+                self.choices.n_evaluated += search.n_evaluated
+                return None
+            proved = aim
+            passed.append((aim, search.n_rows - before))
+
+    def _cheaper(self, chosen: Chosen, cost: int) -> int:
+        """Offer a set. Its cost is verified by counting the classes; on a mismatch, nothing is proved."""
+        return cost if self.offer(chosen) <= cost else self.problem.table.n_records**2 + 1
 
     def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
         """Prune the tail until no value leaves it; None if no value is left or no set below the node can be better."""
@@ -295,7 +368,9 @@ class _SetEnumeration:
         parts, part_of = np.unique(keys, return_inverse=True)
         class_of_part = parts // (int(side.max()) + 1)
         is_split = np.bincount(class_of_part)[class_of_part] > 1
-        judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
+        judged = finest.selected(rows).merged(
+            part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32)
+        )
         lost = self._fails(judged)
         tried.lost[v] = judged.counts[lost].sum()
         tried.sums_added[v] = extra[rows[lost[part_of]]].sum(axis=0)
@@ -343,6 +418,18 @@ class _Around:
 def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts]:
     zeros = np.zeros(n_values, np.int64)
     return zeros, np.zeros((n_values, n_sums)), zeros.copy(), zeros.copy()
+
+
+def _affordable(passed: list[tuple[int, int]], left: float) -> float:
+    """Return by how much the threshold may rise so that the search for it needs about what is left.
+
+    The work grows with a power of the threshold, which the last two searches tell.
+    """
+    if len(passed) < 2 or left <= 0:
+        return math.inf
+    (low, low_count), (high, high_count) = passed[-2:]
+    power = max(1.0, math.log(max(1, high_count) / max(1, low_count)) / math.log(high / low))
+    return max(LEAST_RISE, float((PLANNED * left / max(1, high_count)) ** (1 / power)))
 
 
 def _most_splitting(pruned_node: _PrunedNode) -> int:

@@ -189,7 +189,7 @@ class _CutSearch:
         codes = np.empty_like(found.became.codes)
         for j, (of_column, hierarchy) in enumerate(zip(found.values, self.problem.table.hierarchies, strict=True)):
             vocabulary = Vocabulary(hierarchy)
-            numbers = np.array([vocabulary.of(np.sort(leaves)) for leaves in of_column.covers], np.int32)
+            numbers = np.array([vocabulary.number_of(np.sort(leaves)) for leaves in of_column.covers], np.int32)
             codes[:, j] = numbers[found.became.codes[:, j]]
             values.append(vocabulary.values)
         return Cells(

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiled.deriving import derive_large, derive_node, unpack
-from shoal.compiled.kernels import number_large
+from shoal.compiled.nodes import number_large
 from shoal.compiled.threads import done_in_parts
 from shoal.hierarchies.hierarchy import Hierarchy
-from shoal.search.full_domain.cells_of_node import PackedKeys, cells_of_node, count_cells
 from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.tables.frequency import ClassOf, Codes, Counts, FrequencyTable
 
 Levels = NDArray[np.int64]  # (columns)
+PackedKeys = NDArray[np.uint64]  # (classes, words)
 
 
 class KeyLayout:
@@ -111,7 +111,7 @@ class NodeTable:
         """Return the classes of at least ``min_records`` records, and their table, without merging the others."""
         large, class_of = number_large(self.counts, min_records, self.class_of)
         if "_frequency" in self.__dict__:
-            return large, self.frequency.taken(large)
+            return large, self.frequency.selected(large)
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
         return large, FrequencyTable(
             above.columns,
@@ -128,10 +128,6 @@ LARGE = 4096  # rows from which an intermediate table is worth keeping as a star
 
 HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
 
-# Combinations of labels per class of a huge table up to which these are counted one by one, and up to which a node on
-# the way is as fine as it can be, so that others can be derived from it.
-DENSE = 1.0
-
 SAMPLE = 4096  # rows of a huge table that show how many classes they will be in
 
 # Combinations of labels per ground tuple between which a coarser node is worth evaluating before a node with a huge
@@ -142,9 +138,8 @@ COARSER = (0.05, 0.3)
 class Rollup:
     """Derives node tables and caches them within a memory limit.
 
-    A huge table is left for one of as many combinations of labels as can be counted, somewhere below the node: the next
-    nodes are probably above it too. From there a node is reached column by column, in a fixed order, so that nodes with
-    a common prefix share the intermediate tables; from a small table, the rest is one step.
+    From a huge table, a node is one step. From a large one it is reached column by column, in a fixed order, so that
+    nodes with a common prefix share the intermediate tables; from a small table, the rest is one step again.
     """
 
     def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
@@ -198,28 +193,10 @@ class Rollup:
 
     def _stop(self, table: NodeTable, node: Node) -> Node:
         """Return the next node on the way from a table to a node."""
-        if len(table.counts) <= LARGE:
+        if not LARGE < len(table.counts) <= HUGE:
             return node
-        if len(table.counts) <= HUGE:
-            j = next(j for j in self._order if table.node[j] != node[j])
-            return moved_to_level(table.node, j, node[j])
-        stop = self._finest(table, node)
-        return node if stop == table.node else stop
-
-    def _finest(self, table: NodeTable, node: Node) -> Node:
-        """Return the finest node between a table and a node whose combinations of labels can be counted one by one."""
-        max_combinations, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
-        cells = self.steps.max_classes(np.array(node))
-        while True:
-            finer = [
-                (cells // n_labels[j][level] * n_labels[j][level - 1], j)
-                for j, level in enumerate(levels)
-                if level > table.node[j]
-            ]
-            if not finer or min(finer)[0] > max_combinations:
-                return tuple(levels)
-            cells, j = min(finer)
-            levels[j] -= 1
+        j = next(j for j in self._order if table.node[j] != node[j])
+        return moved_to_level(table.node, j, node[j])
 
     def coarser(self, node: Node) -> Iterator[Node]:
         """Yield nodes above ``node`` if its table would be derived from a huge one, coarsest first; otherwise none.
@@ -300,11 +277,6 @@ class Rollup:
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         layout, steps, with_classes = self.layout, self.steps, self._with_classes
-        if len(counts) > HUGE and steps.max_classes(to_levels) <= DENSE * len(counts):
-            every = np.arange(len(from_levels))
-            n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (from_levels, to_levels))
-            cells = cells_of_node(layout, steps.codes, steps.offsets[every, from_levels, to_levels], n_here, n_there)
-            return count_cells(keys, counts, cells, with_classes)
         if keys.shape[1] == 1 and (len(counts) <= 2 * HUGE or self._seem_few(keys, counts, from_levels, to_levels)):
             narrow, sums, class_of = self._hashed(keys, counts, from_levels, to_levels, with_classes)
             return narrow[:, None], sums, class_of

@@ -28,7 +28,7 @@ def suppress_columns(problem: Problem) -> Recoding:
     try:
         solution = optimal(narrowed)
     except InfeasibleError:
-        requirements = ", ".join(model.asked for model in problem.asked)
+        requirements = ", ".join(model.summary for model in problem.asked)
         raise InfeasibleError(
             f"hiding whole columns among {', '.join(problem.table.columns)} does not satisfy {requirements} "
             f"with at most {problem.limit} of {problem.table.n_records} records suppressed",

@@ -47,7 +47,7 @@ def suppress_records(problem: Problem) -> Recoding:
 
 
 def _requirements(problem: Problem) -> str:
-    return ", ".join(model.asked for model in problem.asked)
+    return ", ".join(model.summary for model in problem.asked)
 
 
 def _with_others(problem: Problem, evaluation: Evaluation) -> Recoding:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.recoding import Parts, Recoding
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
@@ -138,7 +138,7 @@ class _ReleasedCells:
     def _labels(self) -> Histogram:
         """The column to predict in each part."""
         table, parts = self.problem.table, self.parts
-        labels = table.sensitive[str(self.problem.label)].taken(parts.row)
+        labels = table.sensitive[str(self.problem.label)].selected(parts.row)
         if np.array_equal(parts.counts, table.counts[parts.row]):
             return labels
         return replace(labels, counts=parts.counts)  # rows are split into parts only if each has one value

@@ -75,7 +75,7 @@ class CutCost:
 
     def _exact(self, j: int, interval: IntervalEnds) -> float:
         vocabulary = self._vocabularies[j]
-        value = vocabulary.taken([vocabulary.of(self.domains[j].leaves(*interval))])
+        value = vocabulary.selected([vocabulary.number_of(self.domains[j].leaves(*interval))])
         return float(cell_prices(type(self.problem.objective), self.problem.table, j, value)[0])
 
     def _lowest_price(self, j: int, interval: IntervalEnds) -> float:
@@ -87,7 +87,7 @@ class CutCost:
         loss = self.problem.objective
         vocabulary, domain = self._vocabularies[j], self.domains[j]
         leaves = np.sort(np.concatenate(domain.values[interval[0] : interval[1] + 1]))
-        if loss.measure not in ("share", "size") or vocabulary.of(leaves) == Vocabulary.TOP_ID:
+        if loss.measure not in ("share", "size") or vocabulary.number_of(leaves) == Vocabulary.TOP_ID:
             return self._exact(j, interval)
         smallest = vocabulary.least_share(leaves) if loss.measure == "share" else float(len(leaves))
         return float(loss.price(np.array([smallest]), domain.hierarchy)[0])

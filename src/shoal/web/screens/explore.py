@@ -15,8 +15,9 @@ from shoal.alternatives.compare import Entry
 from shoal.alternatives.frontier import Point, with_parameters
 from shoal.alternatives.recommend import Exploration
 from shoal.report.drawings import frontier_plot, parameters_in_words
-from shoal.report.essentials import essentials, proof, suppression_sentence
+from shoal.report.essentials import essentials, loss_sentence
 from shoal.report.html import sentence
+from shoal.report.rows import attack_grid, column_grid, requirement_grid
 from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
 from shoal.search import SEARCHES
@@ -51,8 +52,7 @@ def _show(request: Request) -> Response:
         sentence=sentence(release),
         before=run.cache["before"],
         answers=essentials(release, columns, attacks),
-        gone=suppression_sentence(release),
-        proof=proof(release.recoding),
+        loss_sentence=loss_sentence(release),
         charts=run.cache["charts"],
         exploration=exploration,
         points=[] if exploration is None else list(enumerate(exploration.frontier)),
@@ -63,9 +63,11 @@ def _show(request: Request) -> Response:
         algorithms=ALGORITHMS,
         since=_since(workspace_of(request), run),
         steps_of=_costs_of_steps(run.cache["nodes"]),
-        columns=columns,
+        columns=column_grid(columns),
+        requirements=requirement_grid(release.verdicts.verdicts),
         limits=_limits(run),
         attacks=attacks,
+        attack_rows=attack_grid(attacks or ()),
         unit=counted_unit(release.policy),
         stories=run.cache.get("stories", ()),
         rows_here=has_rows(release),

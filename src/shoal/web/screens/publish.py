@@ -37,7 +37,9 @@ PRIVATE = (RECODING, RECEIPT)
 def _show(request: Request) -> Response:
     pages, run = pages_of(request), run_of(request)
     findings = (
-        [Finding.of(line) for line in run.certificate["findings"]] if run.certificate else release_of(run).findings
+        [Finding.from_dict(line) for line in run.certificate["findings"]]
+        if run.certificate
+        else release_of(run).findings
     )
     files = [(name, name in PRIVATE, path.stat().st_size) for name, path in run.files.items() if path.exists()]
     return pages.render(

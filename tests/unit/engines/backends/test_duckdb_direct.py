@@ -47,7 +47,7 @@ def opened(kind, values, odd='odd " name'):
     return backend, view
 
 
-def told(table):
+def normalized(table):
     return sorted(map(repr, table.to_pylist()))
 
 
@@ -59,8 +59,8 @@ def test_counts_and_types_are_those_of_ibis(kind, values):
         found, expected = directly.groups(names), through_ibis.groups(names)
         assert found.weight == expected.weight
         assert found.table.schema == expected.table.schema
-        assert told(found.table) == told(expected.table)
-        assert view.arrow_types(names) == backend.arrow_types(through_ibis.told(names).select(*names))
+        assert normalized(found.table) == normalized(expected.table)
+        assert view.arrow_types(names) == backend.arrow_types(through_ibis.normalized(names).select(*names))
     assert view.grouped(view.columns, "records") is not None
 
 
@@ -75,7 +75,7 @@ def test_columns_of_other_types_are_left_to_ibis(kind, values):
         IbisEngine(view.table, backend).groups(view.columns),
     )
     assert found.table.schema == expected.table.schema
-    assert told(found.table) == told(expected.table)
+    assert normalized(found.table) == normalized(expected.table)
 
 
 def test_settings_are_those_of_ibis():

@@ -24,8 +24,8 @@ KINDS = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()])
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files too are read as numbers."""
     for module, name, value in (
-        (dictionary_columns, "MANY", 1),
-        (dictionary_columns, "EACH", 1),
+        (dictionary_columns, "MIN_ROWS", 1),
+        (dictionary_columns, "MIN_GROUP_ROWS", 1),
         (dictionary_columns, "LENGTH", 2**20),
     ):
         monkeypatch.setattr(module, name, value)
@@ -74,7 +74,7 @@ POLICY = {
 def test_the_release_has_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffle: bool, many: int
 ) -> None:
-    monkeypatch.setattr(local, "MANY", many)  # whether the release is kept as its distinct rows
+    monkeypatch.setattr(local, "MANY_ROWS", many)  # whether the release is kept as its distinct rows
     chosen = np.random.default_rng(7)
     values = {
         "name": [f"person {i % 70}" for i in range(200)],
@@ -93,7 +93,7 @@ def test_the_release_has_the_same_bytes(
 
 
 def test_numbers_are_read_only_where_a_large_file_stores_them(tmp_path: Path) -> None:
-    n = dictionary_columns.MANY
+    n = dictionary_columns.MIN_ROWS
     table = pa.table({"few": ["yes", "no"] * (n // 2), "own": [str(i) for i in range(n)], "n": list(range(n))})
     pq.write_table(table, tmp_path / "large.parquet")
     pq.write_table(table[:-1], tmp_path / "small.parquet")

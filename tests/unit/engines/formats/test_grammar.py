@@ -20,7 +20,7 @@ def scan(pieces, *, writing):
     except DataError as refused:
         error, out = str(refused), b""
     state = found._state.tolist()
-    if state[grammar.PLACE] not in (grammar.QUOTED, grammar.CLOSING):
+    if state[grammar.POSITION] not in (grammar.QUOTED, grammar.CLOSING):
         state[grammar.COMMAS] = state[grammar.INNER] = 0  # they count within a quoted field, and begin anew with it
     return state, out, error
 

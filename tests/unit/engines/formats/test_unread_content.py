@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.engines.formats import table_files
-from shoal.engines.formats.unread_content import beside_of
+from shoal.engines.formats.unread_content import unread_content
 from shoal.errors import DataError
 
 
@@ -34,7 +34,7 @@ def member(content: bytes, name: str = "") -> bytes:
 def test_names_in_any_member_of_a_gzip_file(members: list[tuple[str, bytes]], n: int, tmp_path: Path) -> None:
     path = tmp_path / "people.csv.gz"
     path.write_bytes(b"".join(member(content, name) for name, content in members))
-    assert len(beside_of(path)) == n
+    assert len(unread_content(path)) == n
 
 
 def test_a_small_gzip_file_that_unpacks_to_more_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +43,9 @@ def test_a_small_gzip_file_that_unpacks_to_more_than_memory(tmp_path: Path, monk
     assert len(table_files.read_table_file(path).table) == 4_000_000
     monkeypatch.setattr(table_files, "physical_memory", lambda: 2**24)
     with pytest.raises(DataError, match="too much for memory"):
+        table_files.read_table_file(path)
+    monkeypatch.setattr(table_files, "physical_memory", lambda: 2**26)  # enough for its text, but not for its cells
+    with pytest.raises(DataError, match="4,000,000 rows with 1 columns, too many for memory"):
         table_files.read_table_file(path)
 
 
@@ -53,8 +56,8 @@ def test_marks_and_checksums_of_spark_hold_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").write_bytes(b"")
     (tmp_path / "._SUCCESS.crc").write_bytes(b"crc\0\0\0\2\0")
     (tmp_path / f".{part.name}.crc").write_bytes(b"crc\0\0\0\2\0" + bytes(4 * n_blocks))
-    assert beside_of(tmp_path) == ()
+    assert unread_content(tmp_path) == ()
     (tmp_path / "_SUCCESS").write_bytes(b"Anna Smith")
     (tmp_path / ".anna_smith.crc").write_bytes(b"crc\0\0\0\2\0")
-    (found,) = beside_of(tmp_path)
+    (found,) = unread_content(tmp_path)
     assert "3 files" in found.fact  # and the checksum of the mark, which is no longer one

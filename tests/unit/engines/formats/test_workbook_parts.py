@@ -11,7 +11,7 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font, PatternFill
 
-from shoal.engines.formats.unread_content import beside_of
+from shoal.engines.formats.unread_content import unread_content
 
 PEOPLE = [("age", "town"), *[(31, "Bern"), (31, "Basel")] * 3]
 
@@ -37,11 +37,11 @@ def with_part(path: Path, part: str, old: str, new: str) -> Path:
 
 
 def test_plain_workbooks_have_nothing_beside_their_table(tmp_path: Path) -> None:
-    assert beside_of(book(tmp_path)) == ()
+    assert unread_content(book(tmp_path)) == ()
     pd.DataFrame(PEOPLE[1:], columns=PEOPLE[0]).to_excel(tmp_path / "of_pandas.xlsx", index=False)
-    assert beside_of(tmp_path / "of_pandas.xlsx") == ()
+    assert unread_content(tmp_path / "of_pandas.xlsx") == ()
     pd.DataFrame([(31, None), (None, "Bern")] * 3).to_excel(tmp_path / "blanks.xlsx", index=False)
-    assert beside_of(tmp_path / "blanks.xlsx") == ()
+    assert unread_content(tmp_path / "blanks.xlsx") == ()
 
 
 def filled(made: openpyxl.Workbook) -> None:
@@ -81,7 +81,7 @@ def words(made: openpyxl.Workbook) -> None:
 def test_a_cell_or_row_that_looks_different_is_a_finding(
     change: Callable[[openpyxl.Workbook], None], tmp_path: Path
 ) -> None:
-    (found,) = beside_of(book(tmp_path, change))
+    (found,) = unread_content(book(tmp_path, change))
     assert found.about_people
 
 
@@ -91,7 +91,7 @@ def test_a_column_in_one_style_is_none(tmp_path: Path) -> None:
             made.active[f"A{row}"].number_format = "0.00"
         made.active["A1"].font = Font(bold=True)
 
-    assert beside_of(book(tmp_path, styled)) == ()
+    assert unread_content(book(tmp_path, styled)) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_column_in_one_style_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_content_in_parts_that_are_read_otherwise(part: str, old: str, new: str, tmp_path: Path) -> None:
-    (found,) = beside_of(with_part(book(tmp_path), part, old, new))
+    (found,) = unread_content(with_part(book(tmp_path), part, old, new))
     assert "Anna" not in found.fact
 
 
@@ -115,20 +115,20 @@ def test_a_reading_aid_beside_shared_texts(tmp_path: Path) -> None:
     path = book(tmp_path)
     with zipfile.ZipFile(path, "a") as packed:
         packed.writestr("xl/sharedStrings.xml", "<sst><si><t>a</t><rPh><t>Anna</t></rPh></si></sst>")
-    assert any("formatted words or notes" in found.fact for found in beside_of(path))
+    assert any("formatted words or notes" in found.fact for found in unread_content(path))
 
 
 def test_an_archive_may_hold_more_than_its_files(tmp_path: Path) -> None:
     path = book(tmp_path)
     plain = path.read_bytes()
     path.write_bytes(b"Anna Smith" + plain)
-    assert len(beside_of(path)) == 1
+    assert len(unread_content(path)) == 1
     path.write_bytes(plain + b"Anna Smith")
-    assert len(beside_of(path)) == 1
+    assert len(unread_content(path)) == 1
     path.write_bytes(plain)
     with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
         packed.writestr("xl/workbook.xml", packed.read("xl/workbook.xml"))
-    assert len(beside_of(path)) == 1
+    assert len(unread_content(path)) == 1
 
 
 def test_bytes_between_the_files_of_an_archive(tmp_path: Path) -> None:
@@ -138,4 +138,4 @@ def test_bytes_between_the_files_of_an_archive(tmp_path: Path) -> None:
         packed.fp.write(b"Anna Smith, 1 Main Street, 02138")
         packed.start_dir = packed.fp.tell()
         packed._didModify = True
-    assert len(beside_of(path)) == 1
+    assert len(unread_content(path)) == 1

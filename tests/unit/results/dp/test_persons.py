@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.engines.grouping import groupable
-from shoal.notation.same_values import said_value, says_nothing
+from shoal.notation.same_values import plain_value, says_nothing
 from shoal.results.dp.counting import PrivacyUnit, counted_exactly
 from shoal.results.dp.persons import key_of_person
 from shoal.results.dp.statistics import CountStatistic, PersonsStatistic
@@ -20,7 +20,7 @@ NOBODY = ["", " ", "unknown", "?", "n/a", "NA", "-", "(missing)", None]
 
 @pytest.mark.parametrize("spellings", SPELLINGS)
 def test_spellings_of_a_key_are_one_person(spellings: list[str]) -> None:
-    assert len(set(map(said_value, spellings))) == 1  # as `check` says
+    assert len(set(map(plain_value, spellings))) == 1  # as `check` says
     people = groupable(pa.table({"id": [*spellings, *spellings, "other"]}))
     asks = [CountStatistic(), PersonsStatistic()]
     assert counted_exactly(people, asks, (), PrivacyUnit("id", 2)).exact == [{(): [[3]]}, {(): [[2]]}]

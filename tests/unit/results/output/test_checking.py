@@ -180,7 +180,7 @@ def test_nothing_is_released_if_the_solver_gives_up(monkeypatch: pytest.MonkeyPa
     def gives_up(*given: object, **options: object) -> None:
         raise shoal.CannotTellError("the solver reached its limit")
 
-    monkeypatch.setattr(linear, "_solved", gives_up)
+    monkeypatch.setattr(linear.LinearIntruder, "_solved", gives_up)
     rows = pa.table({"a": ["x"] * 20 + ["y"] * 23, "b": (["u"] * 17 + ["v"] * 3) + (["u"] * 20 + ["v"] * 3)})
     found = shoal.check_output(rows, by=["a", "b"])
     assert not found.safe

@@ -379,7 +379,7 @@ def hideable(seed, n=40, q=4, *, weights=None):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 4, (n, q)).astype(np.int32)
     hierarchies = tuple(Hierarchy.from_paths(f"c{j}", [(str(i), "*") for i in range(4)]) for j in range(q))
-    counted, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, apart=True)
+    counted, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, separately=True)
     problem = Problem(counted, (KAnonymity(k=3),), Terms(seed=seed))
     costs = np.tile(weights or np.ones(q), (counted.n_classes, 1))
     return cell_suppression.HideableCells.of(problem, costs)
@@ -449,3 +449,9 @@ def test_a_round_changes_only_what_it_dissolved(seed, monkeypatch):
 def test_the_least_are_the_first_of_a_stable_order(m):
     values = np.random.default_rng(m).integers(0, 9, 100) / 2
     assert cell_suppression._smallest_distances(values, m).tolist() == np.argsort(values, kind="stable")[:m].tolist()
+
+
+def test_nothing_is_suppressed_where_only_attacks_are_limited() -> None:
+    found = release("ab ab ac ac", {"model": "linkage-risk", "max": 1.0}, algorithm="suppress_cells")
+    assert found.suppressed == 0
+    assert sorted(found.table["b"].to_pylist()) == list("bbcc")

@@ -33,7 +33,7 @@ def table_of(codes, values=None, persons=None):
         sensitive = {Domain("s", texts, np.bincount(values)): np.array(values, np.int32)}
     codes = np.array(codes, np.int32)
     entities = None if persons is None else np.array(persons, np.int32)
-    return count_records(("age", "sex"), codes, sensitive, entities, hierarchies, apart=True)[0]
+    return count_records(("age", "sex"), codes, sensitive, entities, hierarchies, separately=True)[0]
 
 
 def random_table(n, *, n_values=3, seed=0):
@@ -89,7 +89,7 @@ def test_the_records_of_a_tuple_are_dealt_out_to_its_pieces():
 def test_ground_labels_that_join_leaves_are_one_tuple():
     coded = Hierarchy.from_levels("age", ["88", "91", "95"], [["88", "90+", "90+"], ["*"] * 3])
     codes = np.array([[0], [1], [2]], np.int32)
-    table = count_records(("age",), codes, {}, None, (coded,), apart=True)[0]
+    table = count_records(("age",), codes, {}, None, (coded,), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=2),))
     metric = Metric(problem)
     assert metric.counts.tolist() == [1, 2]
@@ -134,7 +134,7 @@ def test_what_needs_nothing_done_is_left_alone(algorithm):
         (DistinctDiversity(l=3),),
         (MaximumRisk(max=0.2),),
     ],
-    ids=lambda models: " and ".join(model.asked for model in models),
+    ids=lambda models: " and ".join(model.summary for model in models),
 )
 def test_classes_that_fail_are_merged_until_all_pass(algorithm, models):
     for seed in range(3):

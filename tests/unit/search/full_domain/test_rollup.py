@@ -113,13 +113,11 @@ def test_tables_on_the_way_are_kept_or_forgotten_without_a_difference(kind, room
             records.assert_equal(rollup.at(node), node)
 
 
-@pytest.mark.parametrize("dense", [0.0, 0.5, 1.0, 40.0])
 @pytest.mark.parametrize("room", [0, 1 << 26])
 @pytest.mark.parametrize("kind", KINDS)
-def test_nodes_with_few_combinations_of_labels_are_counted_one_by_one(kind, room, dense, monkeypatch):
+def test_nodes_are_derived_from_huge_tables_in_one_step(kind, room, monkeypatch):
     monkeypatch.setattr(module, "LARGE", 5)
     monkeypatch.setattr(module, "HUGE", 20)
-    monkeypatch.setattr(module, "DENSE", dense)
     for seed in range(3):
         records = Records(f"cells {seed}", n=150, leaves=[11, 6, 5, 3], **kind)
         rollup = Rollup(records.table, room=room)

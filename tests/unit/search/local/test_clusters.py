@@ -34,7 +34,7 @@ def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), *
         of = rng.choice(size, n, p=np.arange(1, size + 1) / np.arange(1, size + 1).sum()).astype(np.int32)
         domain = Domain(f"s{i}", tuple(map(str, range(size))), np.bincount(of, minlength=size))
         sensitive[domain] = of
-    table = count_records(("a", "b"), codes, sensitive, None, (numbers, kinds), apart=True)[0]
+    table = count_records(("a", "b"), codes, sensitive, None, (numbers, kinds), separately=True)[0]
     return Problem(table, (KAnonymity(k=3), *models), Terms(**others))
 
 

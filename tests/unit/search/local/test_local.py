@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from shoal.errors import OutOfTimeError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import Intervals
 from shoal.models.closeness import TCloseness
@@ -17,6 +16,7 @@ from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import Partition, passing, released
+from shoal.search.full_domain.optimal import optimal
 from shoal.search.local import boxes as local_boxes
 from shoal.search.local import kernels as local_kernels
 from shoal.search.local.boxes import Space
@@ -51,7 +51,7 @@ def table_of(n: int, seed: int = 0, *, values: int = 0):
     if values:
         of = rng.integers(0, values, n).astype(np.int32)
         sensitive = {Domain("s", tuple(map(str, range(values))), np.bincount(of, minlength=values)): of}
-    return count_records(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
+    return count_records(("a", "b", "c"), codes, sensitive, None, known, separately=True)[0]
 
 
 def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, progress=silent, **terms) -> Problem:
@@ -93,7 +93,7 @@ def test_ranges_cost_what_they_are_written_as():
     for low in range(30):
         for high in range(low, 30):
             (value,) = covering(vocabulary, np.arange(low, high + 1, dtype=np.int32), np.array([0]))
-            assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+            assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.selected([value]).shares[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["loss", "arx-loss"])
@@ -105,7 +105,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
     rng = np.random.default_rng(2)
     codes = np.column_stack([rng.integers(0, len(h.leaves), 300) for h in known]).astype(np.int32)
     codes[:, 2] = np.where(rng.random(300) < 0.6, 0, codes[:, 2])
-    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    table = count_records(("a", "b", "c"), codes, {}, None, known, separately=True)[0]
     problem = Problem(table, (KAnonymity(k=2),), Terms(objective=name, cells=cells, weights=(1, 2, 3)))
     space = Space(problem)
     partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
@@ -132,7 +132,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     numbers = Hierarchy.from_paths("a", [(str(i * i), "*") for i in range(9)], leaf_order="numeric")
     numbers = replace(numbers, share_of="range")
     codes = np.arange(9, dtype=np.int32)[:, None].repeat(2, axis=0)
-    table = count_records(("a",), codes, {}, None, (numbers,), apart=True)[0]
+    table = count_records(("a",), codes, {}, None, (numbers,), separately=True)[0]
     problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("tight-set",)))
     column = Space(problem).columns[0]
     assert column.pairs is not None
@@ -140,7 +140,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     for low in range(9):
         for high in range(low + 1, 9):
             (value,) = covering(vocabulary, np.array([low, high], np.int32), np.array([0]))
-            assert column.pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+            assert column.pairs[low, high] == pytest.approx(vocabulary.selected([value]).shares[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(("m", "most"), [(1024, 1.0), (50, 1.1)])
@@ -149,7 +149,7 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
     space = Space(problem)
     boxes = space.boxes(space.weights(None))
     if m < len(space.codes):  # as a large table
-        monkeypatch.setattr(local_boxes, "FEW", m)
+        monkeypatch.setattr(local_boxes, "MAX_ALL_PAIRS", m)
     _, away = space.neighbours(boxes, np.random.default_rng(0), 8)
     column = space.columns
     pairs = sum(
@@ -164,20 +164,15 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
 
 @pytest.mark.parametrize("k", [3, 40])  # of 40 no two classes are taken apart at once
 @pytest.mark.parametrize("hot", [0.0, 0.5])
-@pytest.mark.parametrize("priced", [False, True])
-def test_steps_keep_the_books(monkeypatch, hot, k, priced):
+def test_steps_keep_the_books(hot, k):
     problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
-    start = first_cover(problem, space, sizes_decide=True)
+    start = local.first_answer(problem).partition
     search = local._LocalSearch(problem, space, start)
     search._split(1)
-    if priced:
-        monkeypatch.setattr(local, "EXPLAINED", 0)
-        search._price()
-        assert search.prices.any()
     atoms, classes = search.atoms, search.classes
     temperatures = (hot, hot / 2)
-    run = Run(k, problem.limit, 0, 3_000, *temperatures, n_ruined=3, verify=False, priced=priced, wishes=0.5)
+    run = Run(k, problem.limit, 0, 3_000, *temperatures, n_ruined=3, verify=False, wishes=0.5)
     improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -189,7 +184,7 @@ def test_steps_keep_the_books(monkeypatch, hot, k, priced):
         assert sorted(listed) == members.tolist()
         assert classes.n_atoms[c] == len(members)
         assert classes.n_records[c] == atoms.weights[members].sum()
-        if c != local_kernels.APART:
+        if c != local_kernels.STARS:
             assert not len(members) or classes.n_records[c] >= k
     before = classes.cost.copy()
     local_kernels.rebox_all(search.boxes, atoms, classes)
@@ -205,10 +200,10 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     codes = np.concatenate([np.repeat(codes[:12], 9, axis=0), codes])
     problem = Problem(count_records(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
     space = Space(problem)
-    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, local.first_answer(problem).partition)
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
-    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, priced=False, wishes=0.5)
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
     for seed in range(20):
         improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
@@ -218,13 +213,11 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
 def test_what_is_undone_is_as_it_was():
     problem = problem_of(200)
     space = Space(problem)
-    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, local.first_answer(problem).partition)
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    run = Run(
-        3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, priced=False, wishes=0.5
-    )
+    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, wishes=0.5)
     _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
@@ -241,8 +234,7 @@ def test_what_is_undone_is_as_it_was():
 def test_it_loses_less_than_what_it_starts_from(objective):
     problem = problem_of(400, 4, objective=objective)
     answer = SEARCHES["local"](problem)
-    covered = first_cover(problem, Space(problem), sizes_decide=True)
-    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.Solution.of(problem, covered).loss]
+    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.first_answer(problem).loss]
     found = loss(problem, answer)
     assert found <= min(starts) if objective == "discernibility" else found < min(starts)
     assert not answer.proved
@@ -340,46 +332,20 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
     problem = problem_of(300, time_budget=60)
     first, space = local.first_answer(problem), Space(problem)
     begun = []
-    monkeypatch.setattr("shoal.search.local.start.first_cover", lambda *_, **__: begun.append("a cover"))
+
+    def noted(problem):
+        begun.append("the lattice")
+        return optimal(problem)
+
+    monkeypatch.setattr("shoal.search.local.start.optimal", noted)
     assert local.best_start(problem, space, first, took=600) is first
     assert not begun
     local.best_start(problem, space, first, took=0.001)
     assert begun
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
-@settings(max_examples=20)
-def test_companions_are_near_for_what_they_pay_among_those_known_and_their_own(seed, n, priced):
-    problem = problem_of(60)
-    space = Space(problem)
-    boxes = space.boxes(space.weights(None))
-    rng = np.random.default_rng(seed)
-    m = len(space.codes)
-    prices = rng.random(m) if priced else np.zeros(m)
-    known = np.array([rng.permutation(np.delete(np.arange(m), u))[:n] for u in range(m)], np.int32)
-    found = space.companions(boxes, known, prices)
-    for u in range(m):
-        met = {*known[u].tolist(), *known[known[u]].ravel().tolist()} - {u}
-        away = {v: local_kernels.wider(boxes, boxes.codes, u, v, np.inf) - prices[v] for v in met}
-        assert len(set(found[u].tolist())) == n
-        assert set(found[u].tolist()) <= met
-        got = [away[v] for v in found[u].tolist()]
-        assert got == pytest.approx(sorted(away.values())[:n])
-
-
-def test_a_tuple_that_pays_is_preferred_to_one_that_is_as_near():
-    problem = problem_of(60)
-    space = Space(problem)
-    boxes = space.boxes(space.weights(None))
-    m = len(space.codes)
-    known = np.array([np.delete(np.arange(m), u) for u in range(m)], np.int32)
-    prices = np.zeros(m)
-    prices[7] = 100.0
-    assert all(space.companions(boxes, known, prices)[u, 0] == 7 for u in range(m) if u != 7)
-
-
 def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
-    monkeypatch.setattr(local_boxes, "FEW", 50)  # as a large table
+    monkeypatch.setattr(local_boxes, "MAX_ALL_PAIRS", 50)  # as a large table
     problem = problem_of(400, 4, time_budget=60)
     space = Space(problem)
     boxes = space.boxes(space.weights(None))
@@ -407,15 +373,15 @@ def test_however_little_time_there_is_mondrian_by_gain_is_finished():
 
 @pytest.mark.usefixtures("ticking")
 def test_a_start_that_takes_long_leaves_time_for_the_steps(monkeypatch):
-    """The cover looks at the clock at every node; it may use up a third of the time, and no more."""
+    """A start that looks at the clock all the time may use up a third of it, and no more."""
     looks = []
 
-    def covers_for_ever(problem, space, *, sizes_decide):
+    def looks_for_ever(problem, **_):
         while not problem.out_of_time:
             looks.append(problem.seconds_left)
-        return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
+        raise OutOfTimeError("late", "")
 
-    monkeypatch.setattr("shoal.search.local.start.first_cover", covers_for_ever)
+    monkeypatch.setattr("shoal.search.local.start.mondrian_relaxed", looks_for_ever)
     problem = problem_of(400, 4, time_budget=60)
     answer = SEARCHES["local"](problem)
     assert looks
@@ -463,16 +429,16 @@ def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatc
 
 
 def test_a_lattice_too_large_is_not_covered(monkeypatch):
-    problem = problem_of(100)
-    monkeypatch.setattr("shoal.search.local.node_cover.MOST_NODES", 5)
-    assert first_cover(problem, Space(problem), sizes_decide=True) is None
+    problem = problem_of(100, 3, DistinctDiversity(l=3), values=4)
+    monkeypatch.setattr("shoal.search.local.node_cover.MAX_NODES", 5)
+    assert first_cover(problem, Space(problem)) is None
     assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
 
 
 def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
     problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
-    monkeypatch.setattr("shoal.search.local.node_cover.MOST_JUDGED", 7)
-    partition = first_cover(problem, Space(problem), sizes_decide=False)
+    monkeypatch.setattr("shoal.search.local.node_cover.MAX_JUDGED", 7)
+    partition = first_cover(problem, Space(problem))
     assert passing(problem, partition.classes(problem.table)).all()
     assert partition.n_classes > 1
 
@@ -494,7 +460,7 @@ def test_steps_gain_on_columns_of_many_decimals():
     texts = [f"{i / 100:.2f}" for i in range(800)]
     known = tuple(Intervals.model_validate({"intervals": [1, 4]}).build(name, texts) for name in "abc")
     codes = np.column_stack([rng.permutation(800) for _ in known]).astype(np.int32)
-    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    table = count_records(("a", "b", "c"), codes, {}, None, known, separately=True)[0]
     problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("range",) * 3))
     assert len(known[0].leaves) > local_boxes.SMALL
     start = local.best_start(problem, Space(problem), local.first_answer(problem))

@@ -46,7 +46,7 @@ def problem_of(n, *models, k=3, seed=0, many=0, **terms) -> Problem:
     codes[:many] = 0
     values = np.clip(rng.poisson(codes[:, 0] / 12), 0, 4).astype(np.int32)
     domain = Domain("s", NUMBERS, np.bincount(values, minlength=5), np.array(NUMBERS, np.float64))
-    table = count_records(("a", "b"), codes, {domain: values}, None, (line, told), apart=True)[0]
+    table = count_records(("a", "b"), codes, {domain: values}, None, (line, told), separately=True)[0]
     return Problem(table, (KAnonymity(k=k), *models), Terms(**terms))
 
 
@@ -69,7 +69,7 @@ def test_a_class_is_divided_into_two_with_equal_shares_of_each_value():
     values = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int32)
     codes = np.repeat([[0], [1]], 4, axis=0).astype(np.int32)
     domain = Domain("s", ("a", "b"), np.array([4, 4]))
-    table = count_records(("p",), codes, {domain: values}, None, (line,), apart=True)[0]
+    table = count_records(("p",), codes, {domain: values}, None, (line,), separately=True)[0]
     search = search_of(Problem(table, (KAnonymity(k=2), TCloseness(t=0.0))))
     assert cost(search) > 0
     trade(search.boxes, search.atoms, search.classes, search.limits, 0, 2_000, 1, 0.0)
@@ -77,9 +77,9 @@ def test_a_class_is_divided_into_two_with_equal_shares_of_each_value():
     assert passing(search.problem, search.partition.classes(table)).all()
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.asked)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.summary)
 def test_verdicts_are_those_of_the_definition(model):
-    rng = random.Random(model.asked)
+    rng = random.Random(model.summary)
     problem = problem_of(60, model, k=2)
     histogram = problem.table.sensitive["s"]
     overall = np.bincount(histogram.values, histogram.counts).astype(int).tolist()
@@ -101,7 +101,7 @@ def test_verdicts_are_those_of_the_definition(model):
 
 @pytest.mark.parametrize("temperature", [0.3, pytest.param(0.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("many", [0, 60])
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.asked)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.summary)
 def test_trades_keep_the_books_and_every_class_passes(model, many, temperature):
     problem = problem_of(400, model, many=many)
     search = search_of(problem)
@@ -157,7 +157,7 @@ def test_what_the_kernel_cannot_judge_is_left_to_the_models():
     assert limits_of(problem_of(50, *two_lines), rows, 9) is None
 
 
-@pytest.mark.parametrize("model", SOME, ids=lambda model: model.asked)
+@pytest.mark.parametrize("model", SOME, ids=lambda model: model.summary)
 def test_with_them_it_never_loses_more_than_its_start_and_under_closeness_less_than_without(model, monkeypatch):
     problem = problem_of(400, model)
     answer = SEARCHES["local"](problem)

@@ -1,0 +1,1 @@
+"""The search by thresholds of ``k_optimize``: discernibility under k-anonymity."""
