@@ -12,7 +12,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, merge_histograms, sum_by_class, take_histograms
+from shoal.compiled.grouping import group, sum_by_class
+from shoal.compiled.histograms import merge_histograms, take_histograms
 from shoal.compiled.leaves import records_by_leaf
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.notation.same_values import numbered_meanings
