@@ -18,7 +18,7 @@ def with_random_signs(runtime_class: Any) -> Any:
     coroutine = importlib.import_module("mpyc.asyncoro").mpc_coro
 
     class SignedRuntime(runtime_class):  # type: ignore[misc]
-        @coroutine
+        @coroutine  # type: ignore[untyped-decorator]
         async def random_bits(self, sftype: Any, n: int, signed: bool = False):  # type: ignore[no-untyped-def]
             """Return bits in shares as mpyc's own function does: 0 and 1, or -1 and 1 if ``signed``."""
             if issubclass(sftype, self.SecureObject):
