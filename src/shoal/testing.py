@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from shoal.attacks.risk import QUESTIONS, Risk
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.formats import table_files

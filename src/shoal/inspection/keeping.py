@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.engines.base import Engine
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
