@@ -112,7 +112,7 @@ MAX_KEPT_KEYS = 1 << 18  # keys up to which the memory is kept: 6 MB a thread
 
 
 class _ScratchBuffers(local):
-    """What ``_derive`` writes to before the classes are counted, kept from call to call in each thread."""
+    """Per-thread scratch buffers for ``_derive``."""
 
     def __init__(self) -> None:
         self._capacity = -1

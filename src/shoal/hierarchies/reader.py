@@ -338,7 +338,7 @@ class Reader:
                 self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
         if not freely:
             return
-        # 351* for 35138: if the number of stars matches nobody, they cover any number of characters.
+        # 351* for 35138: if the number of stars fits no value, they cover any number of characters.
         fitting = {i for value in self._base for i in self._masks(value)} if self._masked else set()
         for masked, texts in self._masked.items():
             if not fitting.intersection(texts) and "*" not in (visible := masked.strip("*")) and visible:

@@ -98,7 +98,7 @@ def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
 
 def may_hold(scale: str, values: Sequence[str]) -> bool:
     """Return False if one of these values already shows that a column is not on the scale as a whole."""
-    if scale == "ranges":  # how many are groups, and whether they overlap, only the whole column tells
+    if scale == "ranges":  # whether groups overlap can be judged for the whole column only
         return all(_group(text) is not None for text in values)
     return len(places(scale, values)) == len(values)
 

@@ -1,8 +1,8 @@
 """What a text says, however it is spelled: several spellings are one value, and some texts say nothing.
 
 ``Flu``, `` flu `` and ``flu`` with a Cyrillic letter are one value, and so are 0.3 and 0.30000000000000004, which
-computing has left. An empty text, ``?`` or ``not asked`` says that a value is unknown: whoever else shares the record's
-class is not hidden by it.
+computing has left. An empty text, ``?`` or ``not asked`` means that a value is unknown, so the record does not
+hide others of its class.
 """
 
 from __future__ import annotations
