@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from shoal.engines.dependence import Countable
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
-from shoal.tables.frequency import ClassOf, FrequencyTable
+from shoal.tables.frequency import ClassOf, Counts, FrequencyTable
 
 if TYPE_CHECKING:
     from shoal.engines.cells import Spellings
@@ -37,11 +37,17 @@ class Rows:
     persons: NDArray[np.int32] | None = None
     sources: NDArray[np.int64] | None = None  # the row of the original behind each released row; never published either
     notes: tuple[str, ...] = ()
+    in_memory: ClassVar[bool] = True
 
     @property
     def counted(self) -> Groups | None:
         """The distinct rows and their counts, if they are known."""
         return None
+
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the rows, or distinct ones, and how often each occurs."""
+        groups = self.counted
+        return (self.table, np.ones(self.n_records, np.int64)) if groups is None else groups.with_counts()
 
     @property
     def columns(self) -> list[str]:
@@ -67,6 +73,11 @@ class Groups:
     weight: str  # the column with the number of records
     person: str | None = None  # the column that identifies people
 
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the distinct rows without their counts, and the counts."""
+        counts = np.asarray(self.table[self.weight]).astype(np.int64)
+        return self.table.drop_columns([self.weight]), counts
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -87,6 +98,7 @@ class Query:
     numbered: Callable[[], JoinedRows | None] | None = None
     # Counts all released columns, with those that were not counted; None if equal tuples become different rows.
     recounted: Callable[[], Groups] | None = None
+    in_memory: ClassVar[bool] = False
 
     def __reduce__(self) -> Any:
         raise DataError(
@@ -122,6 +134,10 @@ class Query:
     def n_records(self) -> int:
         """The number of released records."""
         return int(np.asarray(self.groups.table[self.groups.weight]).sum())
+
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the distinct rows, and how often each occurs."""
+        return self.groups.with_counts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +200,9 @@ class Engine(Countable, Protocol):
     def table(self) -> pa.Table:
         """The rows; raises DataError if they stay in a database, a cluster or files."""
 
+    def every_row(self) -> LocalEngine:
+        """Return all rows in memory, each as often as it was counted; raise DataError if they stay elsewhere."""
+
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
@@ -199,6 +218,10 @@ class Engine(Countable, Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about how the rows were read."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of a file or frame; empty for a table in a database and for a folder."""
 
     @property
     def scattered(self) -> bool:

@@ -150,6 +150,10 @@ class IbisEngine(IbisColumns):
             "write the release to a file first, and use that file",
         )
 
+    def every_row(self) -> LocalEngine:
+        """Raise an error: the rows stay where they are."""
+        return LocalEngine(self.table)
+
     @property
     def in_one_file(self) -> bool:
         """Whether the rows have an order: that of a file, if the backend can keep it."""

@@ -28,7 +28,7 @@ from shoal.engines.formats.distinct_lines import DistinctLines
 from shoal.engines.formats.formulas import Formulas, unescaped
 from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.raw_cells import n_distinct, raw_columns
-from shoal.engines.local_columns import LocalColumns
+from shoal.engines.local_columns import LocalColumns, repeated_rows
 from shoal.engines.row_order import hash_order, order_of_distinct
 from shoal.engines.run_length_rows import RunLengthRows
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
@@ -359,6 +359,10 @@ class LocalEngine(LocalColumns):
             in_row_groups=not isinstance(pieces, pa.Table),
             counts=counts,
         )
+
+    def every_row(self) -> LocalEngine:
+        """Return the engine itself, or its distinct rows as often as they were counted."""
+        return self if self.weights is None else LocalEngine(repeated_rows(self.table, self.weights))
 
     # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
 
