@@ -22,7 +22,6 @@ from shoal.tables.frequency import ClassOf, Counts, FrequencyTable
 if TYPE_CHECKING:
     from shoal.engines.cells import Spellings
     from shoal.engines.codebook import Codebook
-    from shoal.engines.formats.distinct_lines import DistinctLines
     from shoal.engines.formats.formulas import Formulas
     from shoal.engines.formats.layout import Dialect
     from shoal.engines.joined_rows import JoinedRows
@@ -170,7 +169,6 @@ class WrittenFile:
     dialect: Dialect | None
     rows: Rows
     formulas: Formulas | None
-    lines: DistinctLines | None = None  # of a CSV file, if they are few
 
 
 Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or the counts by an engine of the table it wrote

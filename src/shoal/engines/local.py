@@ -24,7 +24,6 @@ from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formats import table_files
 from shoal.engines.formats.dialects import comma_columns, dialect_for
 from shoal.engines.formats.dictionary_columns import column_of_texts, with_texts
-from shoal.engines.formats.distinct_lines import DistinctLines
 from shoal.engines.formats.formulas import Formulas, unescaped
 from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.raw_cells import n_distinct, raw_columns
@@ -344,9 +343,6 @@ class LocalEngine(LocalColumns):
             pieces = rows.table if run_lengths is None or counts is None else run_lengths.distinct
             pieces = pieces if formulas is None else formulas.escaped(pieces, counts)
 
-        def written(path: Path, lines: DistinctLines | None = None) -> None:
-            verify(WrittenFile(path, self.dialect, rows, formulas, lines))
-
         return table_files.write_table_file(
             pieces,
             path,
@@ -354,8 +350,7 @@ class LocalEngine(LocalColumns):
             commas=comma_columns(policy, self.dialect, rows.columns),
             codebook=self.codebook,
             force=force,
-            verify=written,
-            verify_lines=lambda lines: written(lines.path, lines),
+            verify=lambda written: verify(WrittenFile(written, self.dialect, rows, formulas)),
             in_row_groups=not isinstance(pieces, pa.Table),
             counts=counts,
         )

@@ -31,7 +31,6 @@ import pyarrow.csv as arrow_csv
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.formats import arrow_json, atomic_files, csv_text, dialects, layout, office_files
 from shoal.engines.formats.dictionary_columns import numbered_columns, numbered_texts
-from shoal.engines.formats.distinct_lines import DistinctLines, few_lines
 from shoal.engines.formats.layout import PARQUET as PARQUET
 from shoal.engines.formats.layout import TEXT as TEXT
 from shoal.engines.formats.layout import Dialect, Layout
@@ -276,7 +275,6 @@ def write_table_file(
     codebook: Codebook | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
-    verify_lines: Callable[[DistinctLines], None] | None = None,
     in_row_groups: bool = False,
     counts: Counts | None = None,
     commas: Sequence[str] = (),
@@ -284,10 +282,9 @@ def write_table_file(
     """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
     The table may come in pieces, only one of which is in memory at a time. ``in_row_groups``: each piece is one row
-    group of a Parquet file. ``verify_lines`` judges a CSV file by its distinct lines instead, if these are few. The
-    labels of a ``codebook`` are written to formats that have labels. ``counts``: how often each row occurs in a CSV
-    file. ``commas``: columns whose numbers a CSV file has with a decimal comma. Where a CSV file is not plain UTF-8
-    with points, the plain one is judged, and the one in its ``dialect`` is compared with it.
+    group of a Parquet file. The labels of a ``codebook`` are written to formats that have labels. ``counts``: how often
+    each row occurs in a CSV file. ``commas``: columns whose numbers a CSV file has with a decimal comma. Where a CSV
+    file is not plain UTF-8 with points, the plain one is judged, and the one in its ``dialect`` is compared with it.
     """
     check_target(path, force)
     pieces = [table] if isinstance(table, pa.Table) else table
@@ -325,21 +322,14 @@ def write_table_file(
                     os.fsync(dialect_file.fileno())
             file.flush()
             os.fsync(file.fileno())
-        lines = None
-        if path.suffix.lower() in TEXT:
-            with atomic_files.output_errors(path):
-                lines = few_lines(hidden, separator_of(path, dialect))
-        if lines is None or verify_lines is None:
-            verify(hidden)
-        else:
-            verify_lines(lines)
+        verify(hidden)
         if path.suffix.lower() in TEXT:
             n_records = n_rows if counts is None else int(counts.sum())
-            _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
+            _require_readable(hidden, separator_of(path, dialect), first.column_names, n_records)
         with atomic_files.output_errors(path):
             if published is not hidden and dialect is not None:
                 dialects.require_same(hidden, published, dialect, commas, first.column_names)
-            digest = _sha256(published) if lines is None or published is not hidden else lines.sha256
+            digest = _sha256(published)
             atomic_files.publish(published, path, force)
     finally:
         for aside in {hidden, published}:
@@ -353,22 +343,14 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def parsed_lines(lines: DistinctLines) -> pa.Table:
-    """Return the records of distinct lines, as texts."""
-    return _parsed(lines.text, "what was written", lines.layout)
-
-
-def _require_readable(
-    written: Path, lines: DistinctLines | None, separator: str, names: Sequence[str], n_rows: int
-) -> None:
-    """Reject a file that shoal's own readers would reject or read as different rows; its ``lines`` were scanned."""
+def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
+    """Reject a file that shoal's own readers would reject or read as different rows."""
     raw = partial(layout.decompressed_chunks, written)
     try:
-        scan = layout.layout_of(raw, "what was written", separator=separator) if lines is None else lines.layout
+        scan = layout.layout_of(raw, "what was written", separator=separator)
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
-    n_found = scan.records if lines is None else lines.n_records
-    if scan.names != tuple(names) or n_found != n_rows:
+    if scan.names != tuple(names) or scan.records != n_rows:
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was released"
         )
