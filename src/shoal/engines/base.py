@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from shoal.engines.codebook import Codebook
     from shoal.engines.formats.formulas import Formulas
     from shoal.engines.formats.layout import Dialect
-    from shoal.engines.joined_rows import JoinedRows
     from shoal.engines.local import LocalEngine
 
 
@@ -93,8 +92,6 @@ class Query:
     entity: str | None = None  # the column that identifies people
     notes: tuple[str, ...] = ()  # notes about how the rows are produced
     households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
-    # Joins the rows of a file in order, with a number in place of each tuple; None where there is no such query.
-    numbered: Callable[[], JoinedRows | None] | None = None
     # Counts all released columns, with those that were not counted; None if equal tuples become different rows.
     recounted: Callable[[], Groups] | None = None
     in_memory: ClassVar[bool] = False

@@ -30,7 +30,6 @@ import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.formats import arrow_json, atomic_files, csv_text, dialects, layout, office_files
-from shoal.engines.formats.dictionary_columns import numbered_columns, numbered_texts
 from shoal.engines.formats.layout import PARQUET as PARQUET
 from shoal.engines.formats.layout import TEXT as TEXT
 from shoal.engines.formats.layout import Dialect, Layout
@@ -68,18 +67,16 @@ def read_table_file(
     separator: str | None = None,
     encoding: str | None = None,
     header: bool | None = True,
-    numbered: bool = False,
 ) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
 
     ``header``: whether the first line of a CSV file or sheet has the names; None refuses one that looks like a record.
-    ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)
     with ThreadPoolExecutor(1) as pool:
         hashed = pool.submit(hashlib.sha256, raw)  # while the table is read
         if path.suffix.lower() in PARQUET:
-            table, notes = _read_parquet(raw, path.name, numbered)
+            table, notes = _read_parquet(raw, path.name)
             return Source(table, None, hashed.result().hexdigest(), notes)
         if office_files.is_foreign(path):
             table, notes, codebook = office_files.read_office_file(path, header)
@@ -180,16 +177,14 @@ def require_records(name: str, read: int, counted: int) -> None:
         )
 
 
-def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_parquet(raw: FileBytes, name: str) -> tuple[pa.Table, tuple[str, ...]]:
     import pyarrow.parquet as pq  # also loads Arrow's file systems, and SSL
 
     try:
-        source = pa.py_buffer(raw)
-        file = pq.ParquetFile(pa.BufferReader(source))
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
         require_room_for_cells(name, file.metadata.num_rows, file.metadata.num_columns)
         notes = parquet_notes(file.schema_arrow)
-        numbers = numbered_columns(file) if numbered else []
-        table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
+        table = file.read()
     except (DataError, MemoryError):  # Arrow's own is one too
         raise
     except Exception:
@@ -198,9 +193,7 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
         if pa.types.is_timestamp(field.type) and field.type.tz:  # instants as in SQL: in UTC, without nanoseconds
             unit = "us" if field.type.unit == "ns" else field.type.unit
             table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
-        elif field.name in numbers:
-            table = table.set_column(j, field.name, numbered_texts(field.name, table.column(j)))
-    return with_plain_types(table, numbers), notes
+    return with_plain_types(table), notes
 
 
 def cells_of(metadata: Any) -> int:
