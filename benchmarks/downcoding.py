@@ -54,7 +54,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 LABELS = ("fixed", "tight", "hierarchies")
 PEERS = ("anjana", "arx", "arx-local", "sdcMicro")
 SUPPRESSED = 0.05  # of the records, at most, where another tool may suppress some
-LEAST = 200  # records of a table
+MIN_RECORDS = 200  # records of a table
 RANGE = re.compile(r"(-?[0-9.]+)-([0-9.]+)|\[(-?[0-9.e+-]+), (-?[0-9.e+-]+)([\])])")
 Mask = NDArray[np.bool_]
 
@@ -210,7 +210,7 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
     """Attack the release in a folder, of the people in people.csv, with others.csv as the control."""
     policy = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
     quasi = [name for name, column in policy["columns"].items() if column["role"] == "quasi"]
-    release, people, others = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
+    release, people, control = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
     columns = [
         Column(
             "levels" if labels in PEERS else policy["columns"][name].get("cells", "hierarchy"),
@@ -231,15 +231,15 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
             n_cells += min(len(certain), int(sizes[i]))
             n_tuples += min(len(certain), int(sizes[i])) if spread[i].sum() == 1 else 0
     tries: dict[str, list[int]] = {"value": [0, 0, 0], "cell": [0, 0, 0]}
-    inside = [_Inside(columns, quasi, frame) for frame in (people, others)]
+    inside = [_Inside(columns, quasi, frame) for frame in (people, control)]
     for i, key in enumerate(labels_of):
-        rows = [of.rows(key) for of in inside]
+        rows = [half_rows.rows(key) for half_rows in inside]
         for j in np.flatnonzero(spread[i]).tolist():
             for kind, counted in tries.items():
                 for wanted in columns[j].ends(key[j], kind):
                     counted[0] += 1
-                    for half, of in enumerate(inside):
-                        counted[1 + half] += of.matching(rows[half], j, wanted) == 1
+                    for half, half_rows in enumerate(inside):
+                        counted[1 + half] += half_rows.matching(rows[half], j, wanted) == 1
     shares = [tries[kind][1 + half] / max(1, tries[kind][0]) for kind in ("value", "cell") for half in (0, 1)]
     return Result(
         table,
@@ -264,11 +264,11 @@ def _alone(columns: Sequence[Column], labels_of: Sequence[Sequence[str]]) -> dic
     """Values that the table is known to have, and that the label of one class alone contains."""
     out: dict[tuple[int, int], frozenset[str]] = {}
     for j, column in enumerate(columns):
-        within: dict[str, list[int]] = {value: [] for value in column.values}
+        rows_of_value: dict[str, list[int]] = {value: [] for value in column.values}
         for i, key in enumerate(labels_of):
             for value in column.covered(key[j]):
-                within[value].append(i)
-        for value, classes in within.items():
+                rows_of_value[value].append(i)
+        for value, classes in rows_of_value.items():
             if len(classes) == 1 and len(column.covered(labels_of[classes[0]][j])) > 1:
                 at = (classes[0], j)
                 out[at] = out.get(at, frozenset()) | {value}
@@ -349,8 +349,8 @@ def by_peer(tool: str, people: pd.DataFrame, quasi: Sequence[str], k: int, folde
         subprocess.run(list(map(str, command)), check=True, capture_output=True)
     release = _read(folder / "release.csv")
     cells = [release[name].map(sizes[name]).sub(1).div(people[name].nunique() - 1).sum() for name in quasi]
-    gone = len(people) - len(release)
-    return float((sum(cells) / len(quasi) + gone) / len(people))
+    n_suppressed = len(people) - len(release)
+    return float((sum(cells) / len(quasi) + n_suppressed) / len(people))
 
 
 def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> None:
@@ -408,10 +408,10 @@ def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[R
     """Public tables in which every record is a person."""
     from newcomer import APART, PERSONS, TRIED, loaded
 
-    found = 0
+    n_accepted = 0
     for name in dict.fromkeys(name for name in (*TRIED, *APART) if name not in PERSONS):
         table = loaded(name)
-        if found == n_tables or len(table) < LEAST:
+        if n_accepted == n_tables or len(table) < MIN_RECORDS:
             continue
         with tempfile.TemporaryDirectory() as folder:  # its texts, as they are in a file
             table.to_csv(Path(folder) / "table.csv", index=False)
@@ -421,7 +421,7 @@ def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[R
         except Exception as error:  # such as no quasi-identifier in the proposal
             print(f"{name}: {type(error).__name__}", flush=True)
             continue
-        found += 1
+        n_accepted += 1
         yield from results
 
 

@@ -15,7 +15,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
 from shoal.search.local.boxes import Space
-from shoal.search.local.kernels import APART, rebox_all, settle
+from shoal.search.local.kernels import STARS, rebox_all, settle
 from shoal.search.local.scratch import Run
 from shoal.search.local.steps import improve
 from shoal.search.problem import Terms
@@ -75,14 +75,14 @@ def test_wishes_keep_every_record_and_never_cost_more(records, k, chance, cells)
     after = state(search)
     total = rebox_all(search.boxes, search.atoms, classes)
     used = classes.first >= 0
-    used[APART] = False
+    used[STARS] = False
     assert total <= before + 1e-6
     assert (after["box"][used] == classes.box[used]).all()
     assert after["cost"][used] == pytest.approx(classes.cost[used], abs=1e-6)
     assert (classes.n_records == np.bincount(classes.class_of, minlength=len(used))).all()
     assert (classes.n_records[used] >= k).all()
     assert classes.n_records.sum() == len(records)
-    assert classes.n_records[APART] <= search.problem.limit
+    assert classes.n_records[STARS] <= search.problem.limit
 
 
 @examples(50)

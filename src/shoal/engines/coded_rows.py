@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.tables.frequency import ClassOf, packed
 

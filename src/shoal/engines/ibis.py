@@ -19,8 +19,8 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
+from shoal.compiled.grouping import group
 from shoal.compiled.jit import loading_meanwhile
-from shoal.compiled.kernels import group
 from shoal.engines.backends.base import TABLE, Backend
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.compiled.threads import done_in_parts
 from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct

@@ -27,10 +27,10 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
     """
     if not columns:
         return None
-    found = engine.reading(policy).coarsened(policy).sampled(policy, SAMPLE)
-    if found is None:
+    sampled = engine.reading(policy).coarsened(policy).sampled(policy, SAMPLE)
+    if sampled is None:
         return None
-    rows, total = found
+    rows, total = sampled
     before = _loss(rows, policy)
     if before is None:
         return None
@@ -53,18 +53,18 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
 
 def _with(policy: Policy, columns: Sequence[SensitiveColumn], step: Strictness) -> Policy:
     fields = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    more = [requirement for column in columns for requirement in column.requirements(step)]
-    kept = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]
-    return Policy.of(fields | {"require": [*kept, *more]}, policy.folder)
+    additional = [requirement for column in columns for requirement in column.requirements(step)]
+    existing = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]
+    return Policy.of(fields | {"require": [*existing, *additional]}, policy.folder)
 
 
 def _loss(rows: LocalEngine, policy: Policy) -> float | None:
     """Return the loss of a search on some records; None if it finds nothing."""
-    there = set(rows.columns)
-    asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
+    present = set(rows.columns)
+    narrowed = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in present}})
     try:
-        table = rows.count(asked, apart=asked.release.algorithm in PARTING).table
-        problem = Problem.of(table, asked)
-        return losses(problem, SEARCHES[asked.release.algorithm](problem))["loss"]
+        table = rows.count(narrowed, apart=narrowed.release.algorithm in PARTING).table
+        problem = Problem.of(table, narrowed)
+        return losses(problem, SEARCHES[narrowed.release.algorithm](problem))["loss"]
     except ShoalError:
         return None

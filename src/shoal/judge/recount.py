@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.formats import office_files

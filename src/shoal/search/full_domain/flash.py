@@ -23,20 +23,20 @@ from numpy.typing import NDArray
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
-from shoal.search.full_domain.monotone import Looks, Tags, node_at
+from shoal.search.full_domain.monotone import Tags, VerdictCache, node_at
 from shoal.search.problem import Problem
 
 
 def flash(problem: Problem) -> Recoding:
     """Tag every node, then evaluate the nodes that the tags leave open."""
-    looks = Looks(problem, "flash")
+    verdicts = VerdictCache(problem, "flash")
     try:
-        tags = Tags(looks)
+        tags = Tags(verdicts)
         _Traversal(problem, tags).run()
-        looks.look_for_better(tags.satisfying)
+        verdicts.look_for_better(tags.satisfying)
     except OutOfTimeError:
-        return looks.so_far()
-    return looks.answer(looks.best.evaluation, proved=True)
+        return verdicts.so_far()
+    return verdicts.answer(verdicts.best.evaluation, proved=True)
 
 
 class _Traversal:

@@ -22,7 +22,7 @@ import numpy as np
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
-from shoal.search.full_domain.monotone import Looks, Nodes, from_node_up, nodes_of, require_room
+from shoal.search.full_domain.monotone import Nodes, VerdictCache, from_node_up, nodes_of, require_room
 from shoal.search.problem import Problem
 
 ColumnNumbers = tuple[int, ...]
@@ -30,35 +30,35 @@ ColumnNumbers = tuple[int, ...]
 
 def incognito(problem: Problem) -> Recoding:
     """Return the best of all satisfying nodes."""
-    looks = Looks(problem, "incognito")
+    verdicts = VerdictCache(problem, "incognito")
     try:
-        looks.look_for_better(_within_limit(looks))
+        verdicts.look_for_better(_within_limit(verdicts))
     except OutOfTimeError:
-        return looks.so_far()
-    return looks.answer(looks.best.evaluation, proved=True)
+        return verdicts.so_far()
+    return verdicts.answer(verdicts.best.evaluation, proved=True)
 
 
 def satisfying(problem: Problem) -> list[Node]:
     """List every node that satisfies the policy, in the order of levels."""
-    looks = Looks(problem, "incognito")
-    return [node for node in nodes_of(_within_limit(looks)) if looks.feasible(node)]
+    verdicts = VerdictCache(problem, "incognito")
+    return [node for node in nodes_of(_within_limit(verdicts)) if verdicts.feasible(node)]
 
 
-def _within_limit(looks: Looks) -> Nodes:
+def _within_limit(verdicts: VerdictCache) -> Nodes:
     """Return the nodes at which no more records fail than may be suppressed."""
-    lattice = looks.problem.lattice
+    lattice = verdicts.problem.lattice
     columns = tuple(j for j, height in enumerate(lattice.heights) if height)  # the other columns have a single level
-    require_room(looks, math.prod(lattice.heights[j] + 2 for j in columns))
-    satisfying: dict[ColumnNumbers, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
+    require_room(verdicts, math.prod(lattice.heights[j] + 2 for j in columns))
+    satisfying: dict[ColumnNumbers, Nodes] = {(): np.array(verdicts.satisfies(lattice.top))}
     for size in range(1, len(columns) + 1):
-        satisfying = {chosen: _searched(looks, chosen, satisfying) for chosen in combinations(columns, size)}
-        looks.problem.progress(f"sets of {size} columns", size / len(columns))
+        satisfying = {chosen: _searched(verdicts, chosen, satisfying) for chosen in combinations(columns, size)}
+        verdicts.problem.progress(f"sets of {size} columns", size / len(columns))
     return satisfying[columns].reshape(lattice.shape)
 
 
-def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers, Nodes]) -> Nodes:
+def _searched(verdicts: VerdictCache, columns: ColumnNumbers, smaller: dict[ColumnNumbers, Nodes]) -> Nodes:
     """Return the satisfying nodes of a set of columns, from those of every set with one column less."""
-    shape = [looks.problem.lattice.heights[j] + 1 for j in columns]
+    shape = [verdicts.problem.lattice.heights[j] + 1 for j in columns]
     candidates, satisfying = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
     for i in range(len(columns)):
         part = smaller[columns[:i] + columns[i + 1 :]]
@@ -66,9 +66,9 @@ def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers,
         np.moveaxis(satisfying, i, 0)[-1] = part  # a column at its highest level is equivalent to leaving it out
     unknown = np.argwhere(candidates & ~satisfying)
     in_order: list[Node] = list(map(tuple, unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist()))
-    looks.expect(_raised(looks.problem, columns, levels) for levels in in_order if not satisfying[levels])
+    verdicts.expect(_raised(verdicts.problem, columns, levels) for levels in in_order if not satisfying[levels])
     for levels in in_order:
-        if not satisfying[levels] and looks.satisfies(_raised(looks.problem, columns, levels)):
+        if not satisfying[levels] and verdicts.satisfies(_raised(verdicts.problem, columns, levels)):
             satisfying[from_node_up(levels)] = True
     return satisfying
 

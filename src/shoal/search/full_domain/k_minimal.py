@@ -19,7 +19,7 @@ from fractions import Fraction
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
-from shoal.search.full_domain.monotone import Looks
+from shoal.search.full_domain.monotone import VerdictCache
 from shoal.search.full_domain.ola import minimal
 from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
@@ -61,21 +61,21 @@ _FIRST = {
 
 def search_k_minimal(problem: Problem) -> Recoding:
     """Return the k-minimal generalization that the policy prefers."""
-    looks = Looks(problem, "k_minimal")
+    verdicts = VerdictCache(problem, "k_minimal")
     try:
-        minimal_nodes = _described(looks)
+        minimal_nodes = _described(verdicts)
     except OutOfTimeError:
-        return looks.so_far()
+        return verdicts.so_far()
     nearest = [chosen.node for chosen in preferred(minimal_nodes, problem.terms.preference)]
     claim = f"of the {len(minimal_nodes)} k-minimal generalizations none {_FIRST[problem.terms.preference]}"
     is_objective = isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1
     is_objective &= problem.terms.preference == "least-absolute"
-    return looks.answer(looks.cheapest(nearest), proved=is_objective, claim=claim)
+    return verdicts.answer(verdicts.cheapest(nearest), proved=is_objective, claim=claim)
 
 
 def minimal_nodes(problem: Problem) -> list[Minimal]:
     """List every k-minimal generalization, lowest first; empty if no node satisfies."""
-    return _described(Looks(problem, "k_minimal"))
+    return _described(VerdictCache(problem, "k_minimal"))
 
 
 def preferred(candidates: Iterable[Minimal], preference: str) -> list[Minimal]:
@@ -85,8 +85,8 @@ def preferred(candidates: Iterable[Minimal], preference: str) -> list[Minimal]:
     return [candidate for value, candidate in ranked if value == best_value]
 
 
-def _described(looks: Looks) -> list[Minimal]:
-    return [_minimal_of(looks.problem, looks.again(node)) for node in minimal(looks)]
+def _described(verdicts: VerdictCache) -> list[Minimal]:
+    return [_minimal_of(verdicts.problem, verdicts.again(node)) for node in minimal(verdicts)]
 
 
 def _minimal_of(problem: Problem, evaluation: Evaluation) -> Minimal:

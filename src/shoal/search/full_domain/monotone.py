@@ -27,7 +27,7 @@ MOST_NODES = 1 << 24  # a byte and a cost each in memory; evaluating all would t
 MOST_COLUMNS = 64  # of a NumPy array
 
 
-class Looks:
+class VerdictCache:
     """Evaluates each node at most once; keeps the best feasible node in case time runs out."""
 
     def __init__(self, problem: Problem, algorithm: str) -> None:
@@ -123,21 +123,21 @@ class Looks:
 class Tags:
     """What is known about every node: it satisfies (1), it fails (-1), or nothing yet (0)."""
 
-    def __init__(self, looks: Looks) -> None:
-        lattice = looks.problem.lattice
-        require_room(looks, lattice.n_nodes)
-        self.looks = looks
+    def __init__(self, verdicts: VerdictCache) -> None:
+        lattice = verdicts.problem.lattice
+        require_room(verdicts, lattice.n_nodes)
+        self.verdicts = verdicts
         self.state = np.zeros(lattice.shape, np.int8)
         self._n_known = 0
 
     def check(self, node: Node) -> bool:
         """Evaluate an untagged node and tag all nodes that it decides: the predictive tagging of Flash and OLA."""
         if not self.state[node]:
-            satisfies = self.looks.satisfies(node)
+            satisfies = self.verdicts.satisfies(node)
             decided = self.state[from_node_up(node) if satisfies else from_node_down(node)]
             self._n_known += int((decided == 0).sum())
             decided[...] = 1 if satisfies else -1
-            self.looks.problem.progress("tagging nodes", self._n_known / self.state.size)
+            self.verdicts.problem.progress("tagging nodes", self._n_known / self.state.size)
         return bool(self.state[node] > 0)
 
     @property
@@ -166,12 +166,12 @@ def _not_monotone(problem: Problem, algorithm: str) -> PolicyError:
     )
 
 
-def require_room(looks: Looks, n_held: int) -> None:
+def require_room(verdicts: VerdictCache, n_held: int) -> None:
     """Refuse a lattice with too many nodes to hold in memory."""
-    n_columns = len(looks.problem.lattice.shape)
+    n_columns = len(verdicts.problem.lattice.shape)
     if n_held > MOST_NODES or n_columns > MOST_COLUMNS:
         raise PolicyError(
-            f"algorithm {looks.algorithm!r} stores the lattice node by node: "
+            f"algorithm {verdicts.algorithm!r} stores the lattice node by node: "
             f"{n_held} of them over {n_columns} columns are too many",
             "use algorithm 'optimal', or exclude levels with min_level, max_level or only",
         )

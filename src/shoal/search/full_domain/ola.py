@@ -21,28 +21,28 @@ from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.best import tie_break
 from shoal.search.full_domain.lattice import Lattice, Node, below
-from shoal.search.full_domain.monotone import Looks, Tags, costs_only_rise
+from shoal.search.full_domain.monotone import Tags, VerdictCache, costs_only_rise
 from shoal.search.problem import Problem
 
 
 def ola(problem: Problem) -> Recoding:
     """Return the best of the minimal nodes."""
-    looks = Looks(problem, "ola")
+    verdicts = VerdictCache(problem, "ola")
     try:
-        nodes = minimal(looks)
+        nodes = minimal(verdicts)
     except OutOfTimeError:
-        return looks.so_far()
+        return verdicts.so_far()
     claim = f"of the {len(nodes)} minimal generalizations that satisfy the policy, none has a smaller loss"
-    return looks.answer(looks.cheapest(nodes), proved=costs_only_rise(problem), claim=claim)
+    return verdicts.answer(verdicts.cheapest(nodes), proved=costs_only_rise(problem), claim=claim)
 
 
-def minimal(looks: Looks) -> list[Node]:
+def minimal(verdicts: VerdictCache) -> list[Node]:
     """List every feasible node without another one below it, lowest first."""
-    lattice = looks.problem.lattice
-    tags = Tags(looks)
+    lattice = verdicts.problem.lattice
+    tags = Tags(verdicts)
     if tags.check(lattice.top):
         _bisect(tags, lattice.ground, lattice.top)
-    return _feasible(looks, tags.minimal())
+    return _feasible(verdicts, tags.minimal())
 
 
 def _bisect(tags: Tags, low: Node, high: Node) -> None:
@@ -61,11 +61,11 @@ def _bisect(tags: Tags, low: Node, high: Node) -> None:
             _bisect(tags, node, high)
 
 
-def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
+def _feasible(verdicts: VerdictCache, nodes: Iterable[Node]) -> list[Node]:
     """The same if a satisfying node may not be feasible: then the nodes above it are tried, lowest first."""
     feasible_nodes, waiting = [], []
     for node in nodes:
-        if looks.feasible(node):
+        if verdicts.feasible(node):
             feasible_nodes.append(node)
         else:
             waiting.append(tie_break(node))
@@ -75,10 +75,10 @@ def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
         _, node = heapq.heappop(waiting)
         if any(below(other, node) for other in feasible_nodes):
             continue
-        if looks.feasible(node):
+        if verdicts.feasible(node):
             feasible_nodes.append(node)
             continue
-        for up in looks.problem.lattice.successors(node):
+        for up in verdicts.problem.lattice.successors(node):
             if up not in queued:
                 queued.add(up)
                 heapq.heappush(waiting, tie_break(up))

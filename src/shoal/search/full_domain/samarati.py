@@ -15,38 +15,38 @@ from __future__ import annotations
 
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
-from shoal.search.full_domain.monotone import Looks
+from shoal.search.full_domain.monotone import VerdictCache
 from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
 
 
 def samarati(problem: Problem) -> Recoding:
     """Return the best node of the lowest layer with a solution."""
-    looks = Looks(problem, "samarati")
+    verdicts = VerdictCache(problem, "samarati")
     try:
-        evaluation = _lowest(looks)
+        evaluation = _lowest(verdicts)
     except OutOfTimeError:
-        return looks.so_far()
+        return verdicts.so_far()
     claim = "no generalization of smaller height satisfies the policy"
-    return looks.answer(evaluation, proved=_height_is_the_objective(problem), claim=claim)
+    return verdicts.answer(evaluation, proved=_height_is_the_objective(problem), claim=claim)
 
 
-def _lowest(looks: Looks) -> Evaluation | None:
-    lattice = looks.problem.lattice
-    if not looks.satisfies(lattice.top):
+def _lowest(verdicts: VerdictCache) -> Evaluation | None:
+    lattice = verdicts.problem.lattice
+    if not verdicts.satisfies(lattice.top):
         return None
     low, high = 0, lattice.height  # no node below `low` satisfies; some node at `high` does
     while low < high:
         middle = (low + high) // 2
-        looks.expect(lattice.layer(middle))
-        if any(map(looks.satisfies, lattice.layer(middle))):
+        verdicts.expect(lattice.layer(middle))
+        if any(map(verdicts.satisfies, lattice.layer(middle))):
             high = middle
         else:
             low = middle + 1
-        looks.problem.progress("halving the heights", 1 - (high - low) / lattice.height)
+        verdicts.problem.progress("halving the heights", 1 - (high - low) / lattice.height)
     for height in range(low, lattice.height + 1):
-        looks.expect(lattice.layer(height))
-        if (evaluation := looks.cheapest(lattice.layer(height))) is not None:
+        verdicts.expect(lattice.layer(height))
+        if (evaluation := verdicts.cheapest(lattice.layer(height))) is not None:
             return evaluation
     return None
 

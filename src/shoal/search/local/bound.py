@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.merge import least_size
 from shoal.search.local.boxes import Space
@@ -38,7 +38,7 @@ from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
-MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
+MAX_LOOKS = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
 ROUNDS = 8  # a benchmark takes more, which gains little
 LOOKS = 20_000  # at each tuple, after which no further round begins
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
@@ -57,10 +57,10 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
     tuples = PricedTuples.of(space, space.loss.slopes, partition)
-    found = list(least_costs(problem, tuples, ROUNDS, LOOKS * len(tuples.ladder.counts)))
-    if not found:
+    totals = list(least_costs(problem, tuples, ROUNDS, LOOKS * len(tuples.ladder.counts)))
+    if not totals:
         return None, ""
-    total = max(found)
+    total = max(totals)
     bound = space.loss.at_least(total)
     if not isinstance(space.loss, ArxLoss):
         return bound, ""
@@ -75,7 +75,7 @@ class PricedTuples:
     k: int  # no class has fewer records
     ladder: Ladder
     ground: float  # the cheapest cells of all columns
-    most: Floats  # (tuples)  no price can be higher
+    max_prices: Floats  # (tuples)  no price can be higher
     class_of: Ints  # (parts)  of the solution
     tuple_of: Ints
     counts: Ints
@@ -91,8 +91,8 @@ class PricedTuples:
         order = sorted(labels, key=lambda j: len(np.unique(space.codes[:, j])))
         columns = [space.columns[j] for j in order]
         # A leaf that is written like the top costs as much as a label, and nothing as a set.
-        least = [c.node_prices.min() if j in labels else c.node_prices[0].min() for j, c in enumerate(space.columns)]
-        costs = [(space.columns[j].node_prices - least[j]) * weights[j] for j in order]
+        cheapest = [c.node_prices.min() if j in labels else c.node_prices[0].min() for j, c in enumerate(space.columns)]
+        costs = [(space.columns[j].node_prices - cheapest[j]) * weights[j] for j in order]
         sizes = [column.nodes.size for column in columns]
         ladder = Ladder(
             np.ascontiguousarray(space.codes[:, order].astype(np.int32)),
@@ -103,19 +103,19 @@ class PricedTuples:
             np.concatenate([np.zeros(0, np.int32), *(column.nodes.ravel() for column in columns)]),
             np.concatenate([np.zeros(0), *(cost.ravel() for cost in costs)]),
         )
-        most = np.zeros(len(counts))
+        max_prices = np.zeros(len(counts))
         for i, cost in enumerate(costs):
-            most += cost[-1][ladder.codes[:, i]]
+            max_prices += cost[-1][ladder.codes[:, i]]
         if problem.limit > 0 or problem.keep_suppressed:
-            most = np.minimum(most, space.suppressed(weights))
+            max_prices = np.minimum(max_prices, space.suppressed(weights))
         else:  # who needs others costs them as much: one of k may be worth a class of all
-            most *= k
-        kept = np.flatnonzero(partition.class_of >= 0)
-        kept = kept[np.argsort(partition.class_of[kept], kind="stable")]
-        tuple_of, class_of = space.tuple_of_row[partition.row[kept]], partition.class_of[kept]
+            max_prices *= k
+        in_class = np.flatnonzero(partition.class_of >= 0)
+        in_class = in_class[np.argsort(partition.class_of[in_class], kind="stable")]
+        tuple_of, class_of = space.tuple_of_row[partition.row[in_class]], partition.class_of[in_class]
         cost = _paid(ladder, tuple_of, class_of)
-        ground = float(np.asarray(weights) @ np.array(least))
-        return cls(k, ladder, ground, most, class_of, tuple_of, partition.counts[kept], cost)
+        ground = float(np.asarray(weights) @ np.array(cheapest))
+        return cls(k, ladder, ground, max_prices, class_of, tuple_of, partition.counts[in_class], cost)
 
 
 def _in_rows(space: Space, j: int) -> bool:
@@ -151,7 +151,7 @@ def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int, work: flo
     if not len(tuples.ladder.sizes):
         yield ground
         return
-    prices = tuples.most.copy()
+    prices = tuples.max_prices.copy()
     np.minimum.at(prices, tuples.tuple_of, tuples.cost)
     if not _Looking.at(problem, tuples).lower(prices, CAP, 0.0):
         return
@@ -173,8 +173,8 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: flo
     looking = _Looking.at(problem, tuples)
     room = looking.overpaid
     paid = np.bincount(tuples.tuple_of, tuples.cost * tuples.counts, len(counts))
-    kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
-    prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
+    n_kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
+    prices = np.minimum(tuples.max_prices, (paid + (counts - n_kept) * tuples.max_prices) / counts)
     pool = _Pool.of(tuples)
     pull = PULL * float((counts * prices).sum()) / problem.n_records  # not by BLAS, which adds in its threads' order
     for i in range(n_rounds):
@@ -186,7 +186,7 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: flo
             return
         before = float((counts * prices).sum())
         pool.add(room)
-        pool.raised(prices, tuples.most, counts, pull)
+        pool.raised(prices, tuples.max_prices, counts, pull)
         if room.n[0] <= ENOUGH * len(counts) and abs(float((counts * prices).sum()) - before) <= STEADY * before:
             return
 
@@ -212,21 +212,21 @@ class _Looking:
         k, n = tuples.k, len(tuples.ladder.counts) + 64
         return cls(problem, tuples.ladder, k, overpaid_of(n, n * min(k, 16) + k), np.zeros(1, np.int64))
 
-    def lower(self, prices: Floats, what: int, share: float) -> bool:
+    def lower(self, prices: Floats, treatment: int, share: float) -> bool:
         """Lower prices until no class is overpaid; False if there is no time for it."""
         self.overpaid.n[0] = 0
-        of = (prices, self.k, what, self.overpaid, AT_ONCE)
-        return self._visited(lambda visit: visit_classes(self.ladder, visit, *of), share)
+        arguments = (prices, self.k, treatment, self.overpaid, AT_ONCE)
+        return self._visited(lambda visit: visit_classes(self.ladder, visit, *arguments), share)
 
     def _visited(self, go_on: Callable[[ClassVisit], bool], share: float) -> bool:
         """Visit all classes; False if there is no time for it."""
         visit = visit_of(self.ladder, self.k)
-        ended = False
-        while not ended:
+        finished = False
+        while not finished:
             self.problem.progress("bounding", share)
-            if self.problem.out_of_time or visit.work[0] > MOST:
+            if self.problem.out_of_time or visit.work[0] > MAX_LOOKS:
                 return False
-            ended = go_on(visit)
+            finished = go_on(visit)
         self.work[0] += visit.work[0]
         return True
 
@@ -264,9 +264,9 @@ class _Pool:
         self.limits = np.concatenate([self.limits, overpaid.limits[:n]])
         self.use = np.concatenate([self.use, np.zeros(n)])
 
-    def raised(self, prices: Floats, most: Floats, counts: Ints, pull: float) -> None:
+    def raised(self, prices: Floats, max_prices: Floats, counts: Ints, pull: float) -> None:
         """Raise the prices in place."""
         raise_prices(
-            prices, most, counts.astype(np.float64), self.use, self.starts, self.members, self.shares, self.limits,
-            pull, PULLS, SWEEPS,
+            prices, max_prices, counts.astype(np.float64), self.use, self.starts, self.members, self.shares,
+            self.limits, pull, PULLS, SWEEPS,
         )  # fmt: skip

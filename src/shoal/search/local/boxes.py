@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import leaf_numbers
 from shoal.search.local.kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
@@ -23,7 +23,7 @@ from shoal.tables.frequency import Floats, packed
 from shoal.tables.values import TIGHT, Vocabulary, cut_at, leaf_groups
 from shoal.tables.windows import FIXED, FixedLabels
 
-FEW = 1_024  # tuples that all meet each other
+MAX_ALL_PAIRS = 1_024  # tuples that all meet each other
 SMALL = 512  # values of a column up to which the prices of all pairs are kept
 
 
@@ -103,24 +103,24 @@ class ColumnPrices:
         return cls(ranks.astype(np.int32), nodes, price[nodes], pairs)
 
 
-def _run_of(n: int, n_alone: int, most: int) -> NDArray[np.int64]:
-    """Divide n positions into at most ``most`` runs, the last ``n_alone`` each on its own."""
+def _run_of(n: int, n_alone: int, max_runs: int) -> NDArray[np.int64]:
+    """Divide n positions into at most ``max_runs`` runs, the last ``n_alone`` each on its own."""
     n_joined = n - n_alone
-    n_runs = min(n_joined, max(1, most - n_alone))
+    n_runs = min(n_joined, max(1, max_runs - n_alone))
     return np.concatenate([np.arange(n_joined) * n_runs // max(1, n_joined), n_runs + np.arange(n_alone)])
 
 
-def _in_runs(hierarchy: Hierarchy, most: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:
-    """Return the groups of ``leaf_groups``; of more than ``most``, some adjacent ones are joined, for prices alone.
+def _in_runs(hierarchy: Hierarchy, max_runs: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:
+    """Return the groups of ``leaf_groups``; of more than ``max_runs``, some adjacent ones are joined, for prices alone.
 
     Groups in no range stay alone: nulls, and values without an entry.
     """
     ranks, groups = leaf_groups(hierarchy)
-    hidden = [hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered for of in groups]
-    if len(groups) <= most or all(hidden):
+    hidden = [hierarchy.leaves[leaves[0]] is None or leaves[0] == hierarchy.uncovered for leaves in groups]
+    if len(groups) <= max_runs or all(hidden):
         return ranks, groups
     n, n_hidden = len(groups) - sum(hidden), sum(hidden)  # the latter come last
-    n_runs = max(1, most - n_hidden)
+    n_runs = max(1, max_runs - n_hidden)
     run_of = np.concatenate([np.arange(n) * n_runs // n, n_runs + np.arange(n_hidden)])
     starts = np.searchsorted(run_of, np.arange(n_runs + n_hidden))
     ends = np.append(starts[1:], len(groups))
@@ -162,10 +162,10 @@ def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, group
     return np.asarray(out)
 
 
-def _between(each: list[int]) -> Floats:
+def _between(sizes: list[int]) -> Floats:
     """Return [first, last]: the sum from the first of a sequence to the last."""
-    ends = np.cumsum(each)
-    return np.asarray(ends[None, :] - (ends - each)[:, None], np.float64)
+    ends = np.cumsum(sizes)
+    return np.asarray(ends[None, :] - (ends - sizes)[:, None], np.float64)
 
 
 def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
@@ -176,11 +176,11 @@ def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
 def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
     """Return [first, last]: the share of the range of all numbers; of the leaves if there is no range."""
     numbers = leaf_numbers(hierarchy)
-    known = [n for n in numbers if n is not None]
-    if not known or max(known) == min(known):
+    present = [n for n in numbers if n is not None]
+    if not present or max(present) == min(present):
         return _share(_between([len(leaves) for leaves in groups]), hierarchy)
-    least, span = min(known), max(known) - min(known)
-    places = np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
+    lowest, span = min(present), max(present) - min(present)
+    places = np.array([0.0 if n is None else float((n - lowest) / span) for n in numbers])
     lower = np.array([places[leaves].min() for leaves in groups])
     upper = np.array([places[leaves].max() for leaves in groups])
     return np.asarray(upper[None, :] - lower[:, None])
@@ -233,11 +233,11 @@ class Space:
         n_pairs, n_nodes, n_set_prices = 1, 1, 1
         n_words = 2 * len(self._ranges)
         for column, weight, ranks in zip(self.columns, weights, self.codes.T, strict=True):
-            least = column.node_prices[0].min(initial=np.inf)
+            cheapest = column.node_prices[0].min(initial=np.inf)
             if column.bits is not None and column.set_prices is not None:
                 words.append(column.bits[ranks])
                 sets.append((n_words, n_words + column.bits.shape[1], n_set_prices))
-                set_prices.append((column.set_prices - least) * weight)
+                set_prices.append((column.set_prices - cheapest) * weight)
                 n_words += column.bits.shape[1]
                 n_set_prices += len(column.set_prices)
                 continue
@@ -246,11 +246,11 @@ class Space:
                 rows.append(LARGE + ranks)
             else:
                 rows.append((n_pairs + ranks * len(column.pairs)).astype(np.uint32))
-                pairs.append((column.pairs.ravel() - least) * weight)
+                pairs.append((column.pairs.ravel() - cheapest) * weight)
                 n_pairs += column.pairs.size
             levels.append((n_nodes, column.nodes.shape[1]))
             nodes.append(column.nodes.ravel())
-            node_prices.append((column.node_prices.ravel() - least) * weight)
+            node_prices.append((column.node_prices.ravel() - cheapest) * weight)
             n_nodes += column.nodes.size
         return Boxes(
             np.column_stack([*rows, *highs, *words]),
@@ -285,14 +285,14 @@ class Space:
             sums.append(float((n_records[1:] * price).sum()))  # not by BLAS, which adds in its threads' order
         return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
 
-    def shown(self, sums: Floats) -> float:
+    def published_loss(self, sums: Floats) -> float:
         """Return the minimized loss as the published figure, from the sums over all cells."""
         return self.loss.published(sums, 0)
 
     def suppressed(self, weights: Floats) -> float:
         """Return the cost of a suppressed record."""
-        least = np.array([column.node_prices[0].min(initial=np.inf) for column in self.columns])
-        return float(weights @ np.maximum(self._cells_of_suppressed - least, 0))
+        cheapest = np.array([column.node_prices[0].min(initial=np.inf) for column in self.columns])
+        return float(weights @ np.maximum(self._cells_of_suppressed - cheapest, 0))
 
     @property
     def _cells_of_suppressed(self) -> Floats:
@@ -317,36 +317,36 @@ class Space:
         return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
 
     def neighbours(
-        self, boxes: Boxes, rng: np.random.Generator, n: int, within: Problem | None = None
+        self, boxes: Boxes, rng: np.random.Generator, n: int, limited: Problem | None = None
     ) -> tuple[NDArray[np.int32], Floats]:
         """Return approximately the ``n`` nearest tuples of each, with distances: near in some order, and their own.
 
-        They are those found in the time of ``within``, by default that of the problem.
+        They are those found in the time of ``limited``, by default that of the problem.
         """
-        within = within or self.problem
+        limited = limited or self.problem
         m = len(self.codes)
         near, away = np.full((m, n), -1, np.int32), np.full((m, n), np.inf)
-        if m <= FEW:
+        if m <= MAX_ALL_PAIRS:
             meet_along(boxes, np.arange(m), m, near, away)
             return near, away
         for order in self.orders(rng, n // 3):
-            if within.out_of_time:
+            if limited.out_of_time:
                 return near, away
             meet_along(boxes, order, n // 2, near, away)
-        self._meet(boxes, near.copy(), near, away, within)
+        self._meet(boxes, near.copy(), near, away, limited)
         return near, away
 
     def _meet(
-        self, boxes: Boxes, known: NDArray[np.int32], near: NDArray[np.int32], away: Floats,
-        within: Problem,
+        self, boxes: Boxes, candidates: NDArray[np.int32], near: NDArray[np.int32], away: Floats,
+        limited: Problem,
     ) -> None:  # fmt: skip
         """Let all tuples meet the known neighbours of their neighbours, as long as there is time."""
         m = len(self.codes)
         pieces = np.linspace(0, m, 2 + m // 5_000, dtype=np.int64).tolist()  # short calls: each is met by an interrupt
 
         def meet(piece: tuple[int, int]) -> None:
-            if not within.out_of_time:
-                meet_friends(boxes, known, near, away, *piece)
+            if not limited.out_of_time:
+                meet_friends(boxes, candidates, near, away, *piece)
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(meet, pairwise(pieces)))

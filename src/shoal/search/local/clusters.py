@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.compiled.grouping import group
 from shoal.compiled.jit import compiled
-from shoal.compiled.kernels import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
 from shoal.search.cells.classes import Partition, class_table, passing

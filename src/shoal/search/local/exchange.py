@@ -10,8 +10,8 @@ import numpy as np
 from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.local.kernels import (
-    APART,
     NOBODY,
+    STARS,
     Atoms,
     BoxCodes,
     Boxes,
@@ -30,21 +30,28 @@ CROWDED = 96  # atoms of a class above which it is left alone: each exchange loo
 
 @compiled_within
 def _replaced(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, gone: Int, came: Int, most: float
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, removed: Int, added: Int, max_cost: float
 ) -> float:
-    """Return the cost per record of class c with one atom replaced; at least ``most`` if it reaches that."""
-    widen(of, box, 0, atoms.tuple_of[came], True)
+    """Return the cost per record of class c with one atom replaced; at least ``max_cost`` if it reaches that."""
+    widen(boxes, box, 0, atoms.tuple_of[added], True)
     a = classes.first[c]
     while a >= 0:
-        if a != gone:
-            widen(of, box, 0, atoms.tuple_of[a], False)
+        if a != removed:
+            widen(boxes, box, 0, atoms.tuple_of[a], False)
         a = classes.after[a]
-    return wider(of, box, 0, atoms.tuple_of[came], most)
+    return wider(boxes, box, 0, atoms.tuple_of[added], max_cost)
 
 
 @compiled
 def exchange(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
+    boxes: Boxes,
+    atoms: Atoms,
+    classes: LinkedClasses,
+    alike: Ints,
+    side: int,
+    n_steps: int,
+    seed: int,
+    temperature: float,
 ) -> int:
     """Exchange a record of a class for a nearby record of the same kind in another class, ``n_steps`` times.
 
@@ -54,7 +61,7 @@ def exchange(
     state = np.array([seed], np.uint64)
     tuple_of, weights, starts, members, near, _floors, _kinds = atoms
     class_of, n_records, cost = classes.class_of, classes.n_records, classes.cost
-    box = np.empty((1, of.codes.shape[1]), np.uint32)
+    box = np.empty((1, boxes.codes.shape[1]), np.uint32)
     n = 0
     for _ in range(n_steps):
         mine = int(random(state) * tuple_of.shape[0])
@@ -63,29 +70,29 @@ def exchange(
             continue
         other = members[starts[u] + int(random(state) * (starts[u + 1] - starts[u]))]
         c, d = class_of[mine], class_of[other]
-        if c == d or c <= APART or d <= APART or classes.side[c] != side or classes.side[d] != side:
+        if c == d or c <= STARS or d <= STARS or classes.side[c] != side or classes.side[d] != side:
             continue
         if classes.n_atoms[c] > CROWDED or classes.n_atoms[d] > CROWDED:
             continue
         now = n_records[c] * cost[c] + n_records[d] * cost[d]
-        least = now + max(-1e-9, -temperature * np.log(1 - random(state)))
+        best_total = now + max(-1e-9, -temperature * np.log(1 - random(state)))
         best = NOBODY
         a = classes.first[c]
         while a >= 0:
             if alike[a] == alike[other] and a != mine and weights[a] == weights[other] and tuple_of[a] != u:
-                here = n_records[c] * _replaced(of, atoms, classes, box, c, a, other, least / n_records[c])
-                if here < least:
-                    most = (least - here) / n_records[d]
-                    total = here + n_records[d] * _replaced(of, atoms, classes, box, d, other, a, most)
-                    if total < least:
-                        best, least = a, total
+                cost_here = n_records[c] * _replaced(boxes, atoms, classes, box, c, a, other, best_total / n_records[c])
+                if cost_here < best_total:
+                    max_cost = (best_total - cost_here) / n_records[d]
+                    total = cost_here + n_records[d] * _replaced(boxes, atoms, classes, box, d, other, a, max_cost)
+                    if total < best_total:
+                        best, best_total = a, total
             a = classes.after[a]
         if best >= 0:
             detach(atoms, classes, best)
             detach(atoms, classes, other)
             attach(atoms, classes, best, d)
             attach(atoms, classes, other, c)
-            rebox(of, atoms, classes, c)
-            rebox(of, atoms, classes, d)
+            rebox(boxes, atoms, classes, c)
+            rebox(boxes, atoms, classes, d)
             n += 1
     return n

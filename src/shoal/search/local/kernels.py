@@ -25,10 +25,10 @@ Prices = NDArray[np.float32]
 Words = NDArray[np.uint64]
 
 NOBODY = -1
-APART = 0  # the class of suppressed records
+STARS = 0  # the class of suppressed records
 LOCKED = 2  # the side of classes that no thread may change; 0 and 1 are those of the threads
 SHRINKS = 48  # atoms up to which the box of a class is recomputed when one leaves
-MOST = 96  # atoms released at once, in addition to those of the last class
+MAX_LOOSE = 96  # atoms released at once, in addition to those of the last class
 FAR = 1e300
 LARGE = np.uint32(1 << 31)
 
@@ -115,13 +115,13 @@ def _ones(word: Int) -> Int:
 
 
 @compiled
-def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
-    """Return the cost of box c with tuple u added; if it reaches ``most``, any number of at least ``most``."""
-    codes, pairs, levels, nodes, node_prices, sets, set_prices = of
+def wider(boxes: Boxes, box: BoxCodes, c: Int, u: Int, max_cost: float) -> float:
+    """Return the cost of box c with tuple u added; if it reaches ``max_cost``, any number of at least ``max_cost``."""
+    codes, pairs, levels, nodes, node_prices, sets, set_prices = boxes
     q, n_sets = levels.shape[0], sets.shape[0]
     total = 0.0
     j = 0
-    while j < q and total < most:  # a break would make Numba count references, which both threads would wait for
+    while j < q and total < max_cost:  # a break would make Numba count references, which both threads would wait for
         row, high = min(box[c, j], codes[u, j]), max(box[c, q + j], codes[u, q + j])
         if row < LARGE:
             total += pairs[row + high]
@@ -129,7 +129,7 @@ def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
             total += _climbed(levels, nodes, node_prices, j, row - LARGE, high)
         j += 1
     j = 0
-    while j < n_sets and total < most:
+    while j < n_sets and total < max_cost:
         n = sets[j, 2]
         for w in range(sets[j, 0], sets[j, 1]):
             n += _ones(box[c, w] | codes[u, w])
@@ -139,9 +139,9 @@ def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
 
 
 @compiled_within
-def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
+def widen(boxes: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
     """Extend box c to tuple u, or make it that tuple ``alone``."""
-    codes, q = of.codes, of.levels.shape[0]
+    codes, q = boxes.codes, boxes.levels.shape[0]
     if alone:
         for w in range(codes.shape[1]):
             box[c, w] = codes[u, w]
@@ -154,26 +154,26 @@ def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
 
 
 @compiled_within
-def rebox(of: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
+def rebox(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
     """Recompute the smallest box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
     a = classes.first[c]
-    if c == APART or a < 0:
+    if c == STARS or a < 0:
         return
     u = tuple_of[a]
-    widen(of, box, c, u, True)
+    widen(boxes, box, c, u, True)
     while after[a] >= 0:
         a = after[a]
-        widen(of, box, c, tuple_of[a], False)
-    classes.cost[c] = wider(of, box, c, u, FAR)
+        widen(boxes, box, c, tuple_of[a], False)
+    classes.cost[c] = wider(boxes, box, c, u, FAR)
 
 
 @compiled
-def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
+def rebox_all(boxes: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
     """Recompute all boxes after prices have changed; return the cost of all records."""
     total = 0.0
     for c in range(classes.first.shape[0]):
-        rebox(of, atoms, classes, c)
+        rebox(boxes, atoms, classes, c)
         total += classes.n_records[c] * classes.cost[c]
     return total
 
@@ -198,23 +198,23 @@ def _offered(near: ShortInts, away: Floats, u: Int, v: Int, d: float) -> None:
 
 
 @compiled
-def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats) -> None:
+def meet_along(boxes: Boxes, order: Ints, width: int, near: ShortInts, away: Floats) -> None:
     """Compare each tuple with those up to ``width`` places further in an order that puts similar tuples together."""
     m, n = near.shape
     for p in range(m):
         u = order[p]
         for i in range(p + 1, min(m, p + 1 + width)):
             v = order[i]
-            d = wider(of, of.codes, u, v, max(away[u, n - 1], away[v, n - 1]))
+            d = wider(boxes, boxes.codes, u, v, max(away[u, n - 1], away[v, n - 1]))
             _offered(near, away, u, v, d)
             _offered(near, away, v, u, d)
 
 
 @compiled
 def meet_friends(
-    of: Boxes, known: ShortInts, near: ShortInts, away: Floats, first: int, last: int
+    boxes: Boxes, candidates: ShortInts, near: ShortInts, away: Floats, first: int, last: int
 ) -> None:  # fmt: skip
-    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours."""
+    """Compare each tuple from ``first`` to ``last`` with the ``candidates`` of its candidates."""
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)
     for u in range(first, last):
@@ -223,16 +223,16 @@ def meet_friends(
             if near[u, i] >= 0:
                 met[near[u, i]] = u
         for i in range(n):
-            v = known[u, i]
+            v = candidates[u, i]
             if v < 0:
                 break
             for o in range(-1, n):
-                x = v if o < 0 else known[v, o]
+                x = v if o < 0 else candidates[v, o]
                 if x < 0:
                     break
                 if met[x] != u:
                     met[x] = u
-                    d = wider(of, of.codes, u, x, away[u, n - 1])
+                    d = wider(boxes, boxes.codes, u, x, away[u, n - 1])
                     _offered(near, away, u, x, d)
 
 
@@ -290,7 +290,7 @@ def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
 
 
 @compiled_within
-def leave_class(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
+def leave_class(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
     """Take an atom out of its class and log where it was; with ``shrink``, the boxes of small classes shrink."""
     c = classes.class_of[a]
     touch(classes, log, c)
@@ -298,7 +298,7 @@ def leave_class(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: In
     log.n[0] += 1
     detach(atoms, classes, a)
     if shrink and classes.n_atoms[c] <= SHRINKS:
-        rebox(of, atoms, classes, c)
+        rebox(boxes, atoms, classes, c)
 
 
 @compiled_within
@@ -331,11 +331,11 @@ def settle(atoms: Atoms, classes: LinkedClasses, log: Log, ends: Ints, failed: N
 @compiled_within
 def cost_more(classes: LinkedClasses, log: Log, n_touched: Int) -> float:
     """Return the increase in cost of the classes touched from ``n_touched`` on."""
-    more = 0.0
+    increase = 0.0
     for i in range(n_touched, log.n[1]):
         c = log.touched[i]
-        more += classes.n_records[c] * classes.cost[c] - log.records[i] * log.cost[i]
-    return more
+        increase += classes.n_records[c] * classes.cost[c] - log.records[i] * log.cost[i]
+    return increase
 
 
 @compiled

@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
@@ -37,8 +37,8 @@ from shoal.search.local.boxes import Space
 from shoal.search.local.clusters import kinds_of
 from shoal.search.local.exchange import exchange
 from shoal.search.local.kernels import (
-    APART,
     LOCKED,
+    STARS,
     Atoms,
     LinkedClasses,
     Log,
@@ -76,13 +76,13 @@ def local(problem: Problem) -> Recoding:
     With a time budget, each part begins only while time is left; the first solution is always completed.
     """
     require_class_by_class(problem, "local")
-    given = problem.seconds_left
+    seconds_at_start = problem.seconds_left
     first = first_answer(problem)
-    took = 0.0 if problem.time_budget is None else given - problem.seconds_left
+    took = 0.0 if problem.time_budget is None else seconds_at_start - problem.seconds_left
     if problem.out_of_time:
         return replace(first.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     space = Space(problem)
-    found = start = best_start(problem, space, first, took)
+    solution = start = best_start(problem, space, first, took)
     if problem.out_of_time:
         return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     to_write = 0.0
@@ -96,23 +96,23 @@ def local(problem: Problem) -> Recoding:
     if search.total > 0:
         search.run(to_write)
     if search.n_steps:
-        ended = Solution.of(problem, search.partition)
-        if ended.loss < start.loss and ended.holds:
-            found = ended
-    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition)
-    saved = 1 - found.loss / start.loss if start.loss else 0.0
-    unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
-    return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
+        improved = Solution.of(problem, search.partition)
+        if improved.loss < start.loss and improved.holds:
+            solution = improved
+    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, solution.partition)
+    saved = 1 - solution.loss / start.loss if start.loss else 0.0
+    unfinished = _unfinished(problem, search.share_done, saved) if search.total > 1e-15 else ""
+    return replace(solution.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
 
 
 def _unfinished(problem: Problem, share: float, saved: float) -> str:
     """Say that time ran out before the default number of steps, and what the completed steps gained."""
     if problem.time_budget is None or share >= 1:
         return ""
-    done = "before the first of the planned steps"
+    clause = "before the first of the planned steps"
     if share > 0:
-        done = f"after {max(1, int(100 * share))} % of the planned steps, which saved {100 * saved:.0f} % of the loss"
-    return f"the time budget of {problem.time_budget:g} seconds ended {done}"
+        clause = f"after {max(1, int(100 * share))} % of the planned steps, which saved {100 * saved:.0f} % of the loss"
+    return f"the time budget of {problem.time_budget:g} seconds ended {clause}"
 
 
 # --- the search --------------------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ class _LocalSearch:
         parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
         weights = np.ones(len(parts), np.int64)
         firsts = np.flatnonzero(np.diff(parts, prepend=-1))
-        many = start.counts > 2 * self.k
-        weights[firsts[many]] = start.counts[many] - self.k
+        is_crowded = start.counts > 2 * self.k
+        weights[firsts[is_crowded]] = start.counts[is_crowded] - self.k
         self.row = start.row[parts]
         tuple_of = space.tuple_of_row[self.row]
         order = np.argsort(tuple_of, kind="stable")
@@ -171,8 +171,8 @@ class _LocalSearch:
         reached = np.cumsum(np.column_stack([counts, np.where(near < 0, 0, counts[near])]), axis=1) >= self.k
         alone = np.zeros(len(counts))
         distances = np.column_stack([alone, np.where(np.isfinite(away), away, 0)])
-        place = np.where(reached.any(axis=1), reached.argmax(axis=1), distances.argmax(axis=1))
-        return np.asarray(distances[np.arange(len(counts)), place])
+        position = np.where(reached.any(axis=1), reached.argmax(axis=1), distances.argmax(axis=1))
+        return np.asarray(distances[np.arange(len(counts)), position])
 
     def _renew(self) -> float:
         """Renew the weights of the columns and the prices of the boxes; return the mean cost of a record."""
@@ -180,7 +180,7 @@ class _LocalSearch:
         sums = self.space.sums(classes.box, classes.n_records)
         weights = self.space.weights(sums)
         self.boxes = self.space.boxes(weights)
-        classes.cost[APART] = self.space.suppressed(weights)
+        classes.cost[STARS] = self.space.suppressed(weights)
         return rebox_all(self.boxes, self.atoms, classes) / max(1, self.problem.n_records)
 
     @property
@@ -190,11 +190,11 @@ class _LocalSearch:
         A step dissolves classes of about k records, each of which examines about k others: larger k, fewer steps.
         """
         fewer = (10 / (self.k + 5)) ** 2
-        each = JUDGED * min(1.5, fewer) if self.verify else STEPS * fewer
-        return max(FEWEST, int(each * len(self.row)))
+        steps_per_record = JUDGED * min(1.5, fewer) if self.verify else STEPS * fewer
+        return max(FEWEST, int(steps_per_record * len(self.row)))
 
     @property
-    def done(self) -> float:
+    def share_done(self) -> float:
         """The share of the planned steps completed; above 1 if there was more time."""
         return min(1.0, self.n_steps / self.n_planned)
 
@@ -218,8 +218,8 @@ class _LocalSearch:
                 sides = self._split(threads)
                 until = min(1.0, share + 1 / ROUNDS)
                 while (now := self._share(n_total)) < until and not problem.out_of_time:
-                    there = min(1.0, now + threads * n_call / n_total)
-                    heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
+                    share_after = min(1.0, now + threads * n_call / n_total)
+                    heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** share_after) if hot else (hot, cold)
                     self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
 
@@ -242,27 +242,27 @@ class _LocalSearch:
             n, n_proposals = improve(self.boxes, self.atoms, self.classes, self.logs[i], run, seeds[i])
             return int(n), int(n_proposals)
 
-        done = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))
-        self.n_steps += sum(n for n, _ in done)
+        results = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))
+        self.n_steps += sum(n for n, _ in results)
         if not self.verify:
             return
-        for log, (_, n_proposals) in zip(self.logs, done, strict=False):
+        for log, (_, n_proposals) in zip(self.logs, results, strict=False):
             self._judge(log, n_proposals, sides)
         warm = self.total * HOT * (COLD / HOT) ** share
-        rest = [(i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(done)]
-        of = (self.boxes, self.atoms, self.classes)
+        rest = [(i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(results)]
+        state = (self.boxes, self.atoms, self.classes)
         limits, alike = self.limits, self.alike
         if limits is not None:
-            list(pool.map(lambda more: trade(*of, limits, *more), rest))
+            list(pool.map(lambda arguments: trade(*state, limits, *arguments), rest))
         elif alike is not None:
-            list(pool.map(lambda more: exchange(*of, alike, *more), rest))
+            list(pool.map(lambda arguments: exchange(*state, alike, *arguments), rest))
 
     def _share(self, n_total: int) -> float:
         """Return the share of work done: by steps, or by time with a time budget."""
         if self.problem.time_budget is None:
             return self.n_steps / n_total
-        used = self._seconds - self.problem.seconds_left
-        return max(self.n_steps / (20 * n_total), used / self._for_steps)
+        seconds_used = self._seconds - self.problem.seconds_left
+        return max(self.n_steps / (20 * n_total), seconds_used / self._for_steps)
 
     def _split(self, threads: int) -> NDArray[np.int8]:
         """Assign the classes to the threads: close ones together, with another boundary each round."""
@@ -272,14 +272,14 @@ class _LocalSearch:
             side[:] = 0
         else:
             (order,) = self.space.orders(self.rng, 1)
-            place = np.empty(len(order), np.int64)
-            place[order] = np.arange(len(order))
-            used = np.flatnonzero(classes.first >= 0)
-            places = place[self.atoms.tuple_of[classes.first[used]]]
+            position = np.empty(len(order), np.int64)
+            position[order] = np.arange(len(order))
+            nonempty = np.flatnonzero(classes.first >= 0)
+            positions = position[self.atoms.tuple_of[classes.first[nonempty]]]
             side[:] = np.arange(len(side)) % 2
-            side[used] = places > np.median(places)
+            side[nonempty] = positions > np.median(positions)
         problem = self.problem
-        side[APART] = LOCKED if problem.limit == 0 or problem.keep_suppressed else 0
+        side[STARS] = LOCKED if problem.limit == 0 or problem.keep_suppressed else 0
         return side.copy()
 
     def _judge(self, log: Log, n_proposals: int, sides: NDArray[np.int8]) -> None:
@@ -289,16 +289,16 @@ class _LocalSearch:
         ends = log.ends[:n_proposals]
         touched = log.touched[: ends[-1, 1]]
         proposal_of = np.repeat(np.arange(n_proposals), np.diff(ends[:, 1], prepend=0))
-        there = (self.classes.n_atoms[touched] > 0) & (touched != APART)
+        is_changed = (self.classes.n_atoms[touched] > 0) & (touched != STARS)
         number = np.full(len(self.classes.first), -1, np.int64)
-        number[touched[there]] = np.arange(there.sum())
+        number[touched[is_changed]] = np.arange(is_changed.sum())
         class_of = number[self.classes.class_of]
         atoms = np.flatnonzero(class_of >= 0)
         classes = class_table(
-            self.problem.table, self.row[atoms], self.atoms.weights[atoms], class_of[atoms], int(there.sum())
+            self.problem.table, self.row[atoms], self.atoms.weights[atoms], class_of[atoms], int(is_changed.sum())
         )
         failed = np.zeros(n_proposals, np.bool_)
-        failed[proposal_of[there][~passing(self.problem, classes)]] = True
+        failed[proposal_of[is_changed][~passing(self.problem, classes)]] = True
         settle(self.atoms, self.classes, log, ends, failed)
         self.classes.side[touched] = sides[touched]
 
@@ -307,7 +307,7 @@ class _LocalSearch:
         """The objective, or its stand-in, of the current classes."""
         classes = self.classes
         sums = self.space.sums(classes.box, classes.n_records)
-        return self.space.shown(sums)
+        return self.space.published_loss(sums)
 
     @property
     def partition(self) -> Partition:
@@ -315,9 +315,9 @@ class _LocalSearch:
         pairs = np.column_stack([self.row, self.classes.class_of])
         keys, class_of = np.unique(pairs, axis=0, return_inverse=True)
         counts = sum_by_class(self.atoms.weights, class_of.ravel().astype(np.int64), len(keys))
-        kept = keys[:, 1] != APART
+        is_kept = keys[:, 1] != STARS
         numbers = np.full(len(keys), SUPPRESSED, np.int64)
-        numbers[kept] = np.unique(keys[kept, 1], return_inverse=True)[1]
+        numbers[is_kept] = np.unique(keys[is_kept, 1], return_inverse=True)[1]
         return Partition(keys[:, 0], counts, numbers)
 
 
@@ -335,11 +335,11 @@ def _kinds(problem: Problem) -> NDArray[np.int64]:
 
 
 def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int, n_words: int) -> LinkedClasses:
-    most = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
-    nobody, none = np.full(n_atoms, -1, np.int64), np.zeros(most, np.int64)
+    max_classes = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
+    nobody, zeros = np.full(n_atoms, -1, np.int64), np.zeros(max_classes, np.int64)
     return LinkedClasses(
-        nobody, nobody.copy(), nobody.copy(), np.full(most, -1, np.int64), none, none.copy(),
-        np.zeros((most, n_words), np.uint32), np.zeros(most), np.zeros(most, np.int8),
+        nobody, nobody.copy(), nobody.copy(), np.full(max_classes, -1, np.int64), zeros, zeros.copy(),
+        np.zeros((max_classes, n_words), np.uint32), np.zeros(max_classes), np.zeros(max_classes, np.int8),
     )  # fmt: skip
 
 

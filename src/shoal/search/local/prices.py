@@ -25,7 +25,7 @@ SHRINKS = 40  # times that the highest prices of a class shrink before all are c
 LISTED = 8  # of these, before which the class is listed with its highest prices
 UNDER = 1 - 1e-14  # a share of the cost, so that rounding cannot lift prices above it
 OVER = 1e-12  # the share of its cost up to which a class is not overpaid, but rounded
-MUCH = 1e-7  # the share of its cost from which an overpaid class is worth listing
+MIN_LISTED_EXCESS = 1e-7  # the share of its cost from which an overpaid class is worth listing
 
 
 class Ladder(NamedTuple):
@@ -55,7 +55,7 @@ class ClassVisit(NamedTuple):
     sorting: ShortInts  # (tuples)
     slots: Ints  # (ranks of the largest column + 1)
     top: Floats  # (k + 1)  the highest prices in a class
-    who: Ints  # (k + 1)  the tuples of these
+    top_tuples: Ints  # (k + 1)  the tuples of these
     work: Ints  # (1)  tuples looked at
 
 
@@ -182,17 +182,17 @@ def next_part(ladder: Ladder, visit: ClassVisit, k: int) -> tuple[int, int, bool
     node, under = nodes[row + rank], nodes[below + rank]
     cost = visit.cost[d] + costs[row + rank]
     new = visit.level[d] == 0 or costs[row + rank] < costs[below + rank]
-    n_records, highest, same = 0, -np.inf, True
-    while same:  # the runs under one label; with the same ones the level below was no dearer
+    n_records, highest, is_under_label = 0, -np.inf, True
+    while is_under_label:  # the runs under one label; with the same ones the level below was no dearer
         n_records = min(k, n_records + visit.records[d, x])
         highest = max(highest, visit.highest[d, x])
         x += 1
         if x < visit.n_runs[d]:
             rank = codes[visit.group[d, visit.ends[d, x - 1]], d]
-            same = nodes[row + rank] == node
-            new = new or (same and nodes[below + rank] != under)
+            is_under_label = nodes[row + rank] == node
+            new = new or (is_under_label and nodes[below + rank] != under)
         else:
-            same = False
+            is_under_label = False
     visit.work[0] += x - visit.at[d]
     visit.at[d] = x
     return first, visit.ends[d, x - 1], new and n_records >= k and highest > cost, cost
@@ -201,7 +201,7 @@ def next_part(ladder: Ladder, visit: ClassVisit, k: int) -> tuple[int, int, bool
 @compiled_within
 def _top(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, first: Int, last: Int) -> tuple[float, int]:
     """Return the sum of the k highest prices of a part of a group that has as many records, and of how many tuples."""
-    counts, group, top, who = ladder.counts, visit.group, visit.top, visit.who
+    counts, group, top, top_tuples = ladder.counts, visit.group, visit.top, visit.top_tuples
     n = n_records = 0
     for i in range(first, last):
         u = group[d, i]
@@ -209,18 +209,18 @@ def _top(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, firs
         if n_records < k or price > top[n - 1]:
             y = n
             while y > 0 and top[y - 1] < price:
-                top[y], who[y] = top[y - 1], who[y - 1]
+                top[y], top_tuples[y] = top[y - 1], top_tuples[y - 1]
                 y -= 1
-            top[y], who[y] = price, u
+            top[y], top_tuples[y] = price, u
             n += 1
             n_records += counts[u]
-            while n_records - counts[who[n - 1]] >= k:
+            while n_records - counts[top_tuples[n - 1]] >= k:
                 n -= 1
-                n_records -= counts[who[n]]
+                n_records -= counts[top_tuples[n]]
     visit.work[0] += last - first
     total, left = 0.0, k
     for y in range(n):
-        w = min(left, counts[who[y]])
+        w = min(left, counts[top_tuples[y]])
         total += w * top[y]
         left -= w
     return total, n
@@ -245,10 +245,10 @@ def _lowered(
         total, n = _top(ladder, visit, prices, k, d, first, last)
         if total <= k * cost:
             return
-        if i < LISTED and total > k * cost * (1 + MUCH):
+        if i < LISTED and total > k * cost * (1 + MIN_LISTED_EXCESS):
             _listed(ladder, visit, overpaid, k, n, cost)
         for y in range(n):
-            prices[visit.who[y]] *= UNDER * k * cost / total
+            prices[visit.top_tuples[y]] *= UNDER * k * cost / total
     _capped(visit, prices, d, first, last, UNDER * cost)
 
 
@@ -261,7 +261,7 @@ def _listed(ladder: Ladder, visit: ClassVisit, overpaid: Overpaid, k: int, n: In
         return
     left = k
     for y in range(n):
-        u = visit.who[y]
+        u = visit.top_tuples[y]
         w = min(left, ladder.counts[u])
         overpaid.members[start + y], overpaid.shares[start + y] = u, w
         left -= w
@@ -272,7 +272,7 @@ def _listed(ladder: Ladder, visit: ClassVisit, overpaid: Overpaid, k: int, n: In
 
 @compiled
 def visit_classes(
-    ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, what: int, overpaid: Overpaid, work: int
+    ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, treatment: int, overpaid: Overpaid, work: int
 ) -> bool:  # fmt: skip
     """Visit the classes that are overpaid, list them, and lower their prices, until all are visited or much is done.
 
@@ -291,13 +291,13 @@ def visit_classes(
         if not promising:
             continue
         total, _ = _top(ladder, visit, prices, k, d, first, last)
-        if visit.top[0] <= cost or (what == LOWER and total <= k * cost * (1 + OVER) + OVER * OVER):
+        if visit.top[0] <= cost or (treatment == LOWER and total <= k * cost * (1 + OVER) + OVER * OVER):
             continue
         if d + 1 < q:
             for i in range(first, last):
                 visit.group[d + 1, i - first] = visit.group[d, i]
             enter_group(ladder, visit, prices, k, d + 1, last - first, cost)
-        elif what == CAP:
+        elif treatment == CAP:
             _capped(visit, prices, d, first, last, cost)
         else:
             _lowered(ladder, visit, prices, k, overpaid, d, first, last, cost)
@@ -309,7 +309,7 @@ def visit_classes(
 
 @compiled
 def raise_prices(
-    prices: Floats, most: Floats, counts: Floats, use: Floats, starts: Ints, members: ShortInts, shares: Floats,
+    prices: Floats, max_prices: Floats, counts: Floats, use: Floats, starts: Ints, members: ShortInts, shares: Floats,
     limits: Floats, pull: float, n_rounds: int, n_sweeps: int,
 ) -> None:  # fmt: skip
     """Raise the sum of all prices while listed classes are not overpaid, approximately.
@@ -329,18 +329,18 @@ def raise_prices(
     free = prices.copy()  # without limits; the price is the nearest within
     for _ in range(n_rounds):
         for u in range(m):
-            free[u] = min(most[u], max(0.0, free[u])) + pull * missing[u]
+            free[u] = min(max_prices[u], max(0.0, free[u])) + pull * missing[u]
         for _ in range(n_sweeps):
             for c in range(n):
                 over = -limits[c]
                 for i in range(starts[c], starts[c + 1]):
-                    over += shares[i] * min(most[members[i]], max(0.0, free[members[i]]))
-                more = max(-use[c], over / scale[c])
-                if more != 0:
-                    use[c] += more
+                    over += shares[i] * min(max_prices[members[i]], max(0.0, free[members[i]]))
+                change = max(-use[c], over / scale[c])
+                if change != 0:
+                    use[c] += change
                     for i in range(starts[c], starts[c + 1]):
                         u = members[i]
-                        missing[u] -= more * shares[i] / counts[u]
-                        free[u] -= pull * more * shares[i] / counts[u]
+                        missing[u] -= change * shares[i] / counts[u]
+                        free[u] -= pull * change * shares[i] / counts[u]
     for u in range(m):
-        prices[u] = min(most[u], max(0.0, free[u]))
+        prices[u] = min(max_prices[u], max(0.0, free[u]))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.compiled.jit import compiled_within
-from shoal.search.local.kernels import MOST, BoxCodes, Boxes, Ints, LinkedClasses
+from shoal.search.local.kernels import MAX_LOOSE, BoxCodes, Boxes, Ints, LinkedClasses
 from shoal.tables.frequency import Floats
 
 
@@ -33,18 +33,18 @@ class Scratch(NamedTuple):
     keys: Floats  # (room)  the order in which they are assigned
     crowd: Ints  # (crowd)  atoms that can form a new class with a loose one
     gains: Floats  # (crowd)  the saving in the current class of each
-    known: Floats  # (crowd)  a lower bound on the cost of the class with it
+    bounds: Floats  # (crowd)  a lower bound on the cost of the class with it
     handicap: Floats  # (crowd)  a penalty on choosing it
     chosen: Ints  # places in the crowd
     box: BoxCodes  # (1, words)  of the new class
-    seen: Ints  # (all classes)  the mark of the last atom that examined it
+    examined_by: Ints  # (all classes)  the mark of the last atom that examined it
     mark: Ints  # (1)
 
 
 @compiled_within
-def scratch_of(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
+def scratch_of(boxes: Boxes, classes: LinkedClasses, k: int) -> Scratch:
     """Return the working memory for classes of about k records."""
-    room = MOST + 2 * k
+    room = MAX_LOOSE + 2 * k
     crowd = room + 8 * k + 64
     return Scratch(
         np.empty(room, np.int64),
@@ -55,7 +55,7 @@ def scratch_of(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
         np.empty(crowd),
         np.empty(crowd),
         np.empty(k + 1, np.int64),
-        np.empty((1, of.codes.shape[1]), np.uint32),
+        np.empty((1, boxes.codes.shape[1]), np.uint32),
         np.zeros(classes.first.shape[0], np.int64),
         np.zeros(1, np.int64),
     )

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cells, Recoding
@@ -31,7 +31,7 @@ from shoal.tables.values import TIGHT
 from shoal.tables.windows import FIXED
 
 PART = 1 / 3  # of the time that is left, which one way to start may take
-ANOTHER = 0.9  # of the time that the first one took, which another needs until its solution is written
+NEXT_START = 0.9  # of the time that the first one took, which another needs until its solution is written
 WORK = 300_000_000  # tuples times nodes of a lattice up to which its optimum is looked for
 JUDGED = 10  # times as much work is a node where classes are judged by more than their size
 
@@ -79,13 +79,13 @@ def first_answer(problem: Problem) -> Solution:
         starts = _attempts([lambda: [_split(problem)], lambda: [_whole(problem)]])
     else:
         starts = iter([partition_of(_of_the_lattice(problem, together), problem)])
-    found = next((answer for start in starts if (answer := Solution.of(problem, start)).holds), None)
-    if found is None:
+    solution = next((answer for start in starts if (answer := Solution.of(problem, start)).holds), None)
+    if solution is None:
         raise InfeasibleError(
             "algorithm 'local' found no release to start from: classes that pass look alike, and fail together",
             "use algorithm 'optimal'",
         )
-    return found
+    return solution
 
 
 def best_start(problem: Problem, space: Space, first: Solution, took: float = 0.0) -> Solution:
@@ -115,7 +115,7 @@ def best_start(problem: Problem, space: Space, first: Solution, took: float = 0.
 
     best = first
     ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice, lambda: clusters(in_part(), space)]
-    for start in _attempts(way for way in ways if problem.seconds_left >= ANOTHER * took):
+    for start in _attempts(way for way in ways if problem.seconds_left >= NEXT_START * took):
         answer = Solution.of(problem, start)
         if answer.loss < best.loss and answer.holds:
             best = answer
@@ -159,8 +159,8 @@ def partition_of(answer: Recoding, problem: Problem) -> Partition:
     """Return the partition of a solution."""
     parts = answer.parts(problem.table)
     class_of = np.full(len(parts.row), SUPPRESSED, np.int64)
-    kept = ~parts.suppressed
-    class_of[kept] = group(packed(parts.codes[kept]))[0]
+    is_kept = ~parts.suppressed
+    class_of[is_kept] = group(packed(parts.codes[is_kept]))[0]
     return Partition(parts.row, parts.counts, class_of)
 
 

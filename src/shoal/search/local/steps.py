@@ -9,11 +9,11 @@ import numpy as np
 from shoal.compiled.jit import compiled, compiled_within
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.local.kernels import (
-    APART,
     FAR,
     LOCKED,
-    MOST,
+    MAX_LOOSE,
     NOBODY,
+    STARS,
     Atoms,
     Boxes,
     Ints,
@@ -44,12 +44,12 @@ class StepPlan(NamedTuple):
     n_touched: Int  # classes in the log before the step
     trust: float  # the weight of an atom's previous cost
     push: float  # the penalty on a kind that the class already contains
-    most: float  # the cost increase that is accepted
+    max_increase: float  # the cost increase that is accepted
 
 
 @compiled_within
-def _apart(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: Int, n_classes: int, loose: Ints,
+def _dissolve_around(
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: Int, n_classes: int, loose: Ints,
     state: Words,
 ) -> int:  # fmt: skip
     """Dissolve small classes around ``seed``; take a record from large ones. Returns the number of ``loose`` atoms."""
@@ -58,21 +58,21 @@ def _apart(
     for _ in range(20):
         c = classes.class_of[a]
         if c >= 0 and classes.side[c] == run.side:
-            if c != APART and classes.n_records[c] < 2 * run.k and (n == 0 or n + classes.n_atoms[c] <= MOST):
+            if c != STARS and classes.n_records[c] < 2 * run.k and (n == 0 or n + classes.n_atoms[c] <= MAX_LOOSE):
                 m = classes.first[c]
                 while m >= 0:
                     after = classes.after[m]
-                    leave_class(of, atoms, classes, log, m, False)
+                    leave_class(boxes, atoms, classes, log, m, False)
                     loose[n] = m
                     n += 1
                     m = after
                 n_classes -= 1
-            elif c == APART or classes.n_records[c] - atoms.weights[a] >= run.k:
-                leave_class(of, atoms, classes, log, a, True)
+            elif c == STARS or classes.n_records[c] - atoms.weights[a] >= run.k:
+                leave_class(boxes, atoms, classes, log, a, True)
                 loose[n] = a
                 n += 1
                 n_classes -= 1
-        if n_classes <= 0 or n >= MOST:
+        if n_classes <= 0 or n >= MAX_LOOSE:
             break
         x = random(state)
         u = atoms.near[atoms.tuple_of[seed], int(x * x * min(CLOSE, atoms.near.shape[1]))]
@@ -84,24 +84,24 @@ def _apart(
 
 @compiled_within
 def _options(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int, most: float
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int, max_cost: float
 ) -> tuple[int, int, float]:
     """Find the options of a loose atom: the class that is cheapest to join, and the atoms for a new class with it.
 
     The latter come from nearby classes with more than k records and are added, with their current cost, to the ``n``
-    atoms of the crowd. A class is no option if joining it costs ``most`` or more. Returns the size of the crowd, the
-    class (or -1) and the cost of joining it (or ``most``).
+    atoms of the crowd. A class is no option if joining it costs ``max_cost`` or more. Returns the size of the crowd,
+    the class (or -1) and the cost of joining it (or ``max_cost``).
     """
-    k, side, seen, crowd, gains = run.k, run.side, scratch.seen, scratch.crowd, scratch.gains
+    k, side, examined_by, crowd, gains = run.k, run.side, scratch.examined_by, scratch.crowd, scratch.gains
     scratch.mark[0] += 1
     mark = scratch.mark[0]
     tuple_of, weights, starts, members, near, _, _ = atoms
     class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
     box = classes.box
     t, weight = tuple_of[f], weights[f]
-    best, least = NOBODY, most
-    if side_of[APART] == side and n_records[APART] + weight <= run.limit and weight * cost[APART] < most:
-        best, least = APART, weight * cost[APART]
+    best, best_cost = NOBODY, max_cost
+    if side_of[STARS] == side and n_records[STARS] + weight <= run.limit and weight * cost[STARS] < max_cost:
+        best, best_cost = STARS, weight * cost[STARS]
     for e in range(-1, near.shape[1]):
         u = t if e < 0 else near[t, e]
         if u < 0:
@@ -115,64 +115,64 @@ def _options(
             n_looked += 1
             if n_looked > 24:  # equal tuples are mostly in the same classes
                 break
-            spare = c == APART or n_records[c] - weights[a] >= k
+            spare = c == STARS or n_records[c] - weights[a] >= k
             if spare and n_lent < k and n < crowd.shape[0]:
                 crowd[n], gains[n] = a, cost[c] * weights[a]
                 n += 1
                 n_lent += 1
-            if seen[c] != mark and c != APART:
-                seen[c] = mark
+            if examined_by[c] != mark and c != STARS:
+                examined_by[c] = mark
                 now, n_after = n_records[c] * cost[c], n_records[c] + weight
-                bound = (least + now) / n_after
-                then = wider(of, box, c, t, bound)
-                if then < bound:
-                    best, least = c, n_after * then - now
-    return n, best, least
+                bound = (best_cost + now) / n_after
+                new_cost = wider(boxes, box, c, t, bound)
+                if new_cost < bound:
+                    best, best_cost = c, n_after * new_cost - now
+    return n, best, best_cost
 
 
 @compiled_within
 def _founded(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, scratch: Scratch, f: Int, n: int, push: float
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, scratch: Scratch, f: Int, n: int, push: float
 ) -> tuple[int, float]:
     """Gather k records around a loose atom: each time the one with the smallest added cost minus its previous cost.
 
     Kinds that the class already contains get the penalty ``push``. Returns how many of the ``n`` atoms of the crowd are
     chosen, and the total cost; ``FAR`` if there are too few.
     """
-    crowd, gains, known, handicap = scratch.crowd, scratch.gains, scratch.known, scratch.handicap
+    crowd, gains, bounds, handicap = scratch.crowd, scratch.gains, scratch.bounds, scratch.handicap
     chosen, box = scratch.chosen, scratch.box
     tuple_of, weights, class_of, in_class = atoms.tuple_of, atoms.weights, classes.class_of, classes.n_records
-    widen(of, box, 0, tuple_of[f], True)
+    widen(boxes, box, 0, tuple_of[f], True)
     n_records = weights[f]
-    cost = wider(of, box, 0, tuple_of[f], FAR)
+    cost = wider(boxes, box, 0, tuple_of[f], FAR)
     total = 0.0
     kinds = atoms.kinds
     for i in range(n):
-        known[i] = 0.0
+        bounds[i] = 0.0
         handicap[i] = push if push > 0 and kinds[crowd[i]] == kinds[f] else 0.0
     n_chosen = 0
     while n_records < k:
-        best, least = NOBODY, FAR
+        best, best_cost = NOBODY, FAR
         for i in range(n):
             # A box only grows, so what it cost with this one before is a bound.
-            if known[i] == FAR or k * known[i] - gains[i] + handicap[i] >= least:
+            if bounds[i] == FAR or k * bounds[i] - gains[i] + handicap[i] >= best_cost:
                 continue
             a = crowd[i]
             c = class_of[a]
-            if c > APART and in_class[c] - weights[a] < k:
+            if c > STARS and in_class[c] - weights[a] < k:
                 continue
-            most = (least + gains[i] - handicap[i]) / k
-            known[i] = wider(of, box, 0, tuple_of[a], most)
-            if known[i] < most:
-                best, least = i, k * known[i] - gains[i] + handicap[i]
+            max_cost = (best_cost + gains[i] - handicap[i]) / k
+            bounds[i] = wider(boxes, box, 0, tuple_of[a], max_cost)
+            if bounds[i] < max_cost:
+                best, best_cost = i, k * bounds[i] - gains[i] + handicap[i]
         if best < 0:
             break
         a = crowd[best]
-        cost = known[best]
-        known[best] = FAR
+        cost = bounds[best]
+        bounds[best] = FAR
         total -= gains[best]
         n_records += weights[a]
-        widen(of, box, 0, tuple_of[a], False)
+        widen(boxes, box, 0, tuple_of[a], False)
         if class_of[a] >= 0:
             in_class[class_of[a]] -= weights[a]  # reserved
         chosen[n_chosen] = best
@@ -189,8 +189,8 @@ def _founded(
 
 
 @compiled_within
-def _found(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, scratch: Scratch, f: Int, n_chosen: int, rest: float
+def _create_class(
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, scratch: Scratch, f: Int, n_chosen: int, rest: float
 ) -> float:
     """Make a class of a loose atom and those chosen; return a lower bound on the cost of the remaining loose atoms."""
     log.n[3] -= 1
@@ -199,28 +199,35 @@ def _found(
     for i in range(n_chosen):
         member = scratch.crowd[scratch.chosen[i]]
         if classes.class_of[member] >= 0:
-            leave_class(of, atoms, classes, log, member, True)
+            leave_class(boxes, atoms, classes, log, member, True)
         else:
             rest -= atoms.floors[atoms.tuple_of[member]] * atoms.weights[member]
         attach(atoms, classes, member, c)
     attach(atoms, classes, f, c)
-    rebox(of, atoms, classes, c)
+    rebox(boxes, atoms, classes, c)
     return rest
 
 
 @compiled_within
-def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: Int) -> None:
+def _join(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: Int) -> None:
     """Put a loose atom into a class and extend its box."""
     touch(classes, log, c)
     attach(atoms, classes, f, c)
-    if c != APART:
-        widen(of, classes.box, c, atoms.tuple_of[f], False)
-        classes.cost[c] = wider(of, classes.box, c, atoms.tuple_of[f], FAR)
+    if c != STARS:
+        widen(boxes, classes.box, c, atoms.tuple_of[f], False)
+        classes.cost[c] = wider(boxes, classes.box, c, atoms.tuple_of[f], FAR)
 
 
 @compiled_within
 def _rebuilt(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, plan: StepPlan, state: Words
+    boxes: Boxes,
+    atoms: Atoms,
+    classes: LinkedClasses,
+    log: Log,
+    run: Run,
+    scratch: Scratch,
+    plan: StepPlan,
+    state: Words,
 ) -> bool:
     """Give every loose atom a class, in the order of the keys; False if the step can no longer succeed."""
     loose, paid, keys, n = scratch.loose, scratch.paid, scratch.keys, plan.n_loose
@@ -230,7 +237,7 @@ def _rebuilt(
             rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
     for _ in range(n):
         above = cost_more(classes, log, plan.n_touched) + rest
-        if above > plan.most:
+        if above > plan.max_increase:
             return False
         first = NOBODY
         for i in range(n):
@@ -246,19 +253,19 @@ def _rebuilt(
                 scratch.gains[n_crowd] = plan.trust * paid[i] * atoms.weights[loose[i]]
                 n_crowd += 1
         floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
-        most = FAR if run.verify else plan.most - above + floor + 2e-9  # whatever costs more ends the step
-        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd, most)
+        max_cost = FAR if run.verify else plan.max_increase - above + floor + 2e-9  # whatever costs more ends the step
+        n_crowd, joined, joining_cost = _options(boxes, atoms, classes, run, scratch, f, n_crowd, max_cost)
         n_chosen, cost = 0, FAR
-        if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
-            n_chosen, cost = _founded(of, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
-        may_go = classes.side[APART] == run.side and classes.n_records[APART] + atoms.weights[f] <= run.limit
+        if joining_cost > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
+            n_chosen, cost = _founded(boxes, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
+        may_go = classes.side[STARS] == run.side and classes.n_records[STARS] + atoms.weights[f] <= run.limit
         if run.verify and may_go and random(state) < 0.05:  # it may be the reason why its class fails
-            joined, cost = APART, FAR
-        if cost < least:
-            rest = _found(of, atoms, classes, log, scratch, f, n_chosen, rest - floor)
+            joined, cost = STARS, FAR
+        if cost < joining_cost:
+            rest = _create_class(boxes, atoms, classes, log, scratch, f, n_chosen, rest - floor)
         elif joined >= 0:
             rest -= floor
-            _join(of, atoms, classes, log, f, joined)
+            _join(boxes, atoms, classes, log, f, joined)
         else:
             return False
     return True
@@ -280,7 +287,7 @@ def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words)
 
 @compiled_within
 def _planned(
-    atoms: Atoms, log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
+    atoms: Atoms, log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, elapsed: float, state: Words
 ) -> StepPlan:
     """Draw the plan of a step: what each loose atom paid decides the order, and how others rely on it."""
     trust = 0.7 + 0.5 * random(state)
@@ -296,22 +303,22 @@ def _planned(
             if log.touched[t] == log.left[n_log + i]:
                 paid[i] = log.cost[t]
         scratch.keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
-    temperature = run.hot * (run.cold / run.hot) ** done if run.hot > 0 else 0.0
-    most = -1e-9 if run.verify else max(-1e-9, -temperature * np.log(1 - random(state)))
-    return StepPlan(n, n_log, n_touched, trust, push, most)
+    temperature = run.hot * (run.cold / run.hot) ** elapsed if run.hot > 0 else 0.0
+    max_increase = -1e-9 if run.verify else max(-1e-9, -temperature * np.log(1 - random(state)))
+    return StepPlan(n, n_log, n_touched, trust, push, max_increase)
 
 
 @compiled_within
 def _free_touched(classes: LinkedClasses, log: Log, n_touched: Int) -> None:
     """List the classes that a step left empty."""
     for t in range(n_touched, log.n[1]):
-        if classes.n_atoms[log.touched[t]] == 0 and log.touched[t] != APART:
+        if classes.n_atoms[log.touched[t]] == 0 and log.touched[t] != STARS:
             log.free[log.n[3]] = log.touched[t]
             log.n[3] += 1
 
 
 @compiled
-def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: int) -> tuple[int, int]:
+def improve(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: int) -> tuple[int, int]:
     """Dissolve and rebuild classes for a number of steps; keep changes that cost less.
 
     Changes that cost more may be kept too, more often at a higher temperature. If proposals are verified, none that
@@ -319,9 +326,9 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
     proposals; ends early if there is no room for more proposals.
     """
     state = np.array([seed], np.uint64)
-    scratch = scratch_of(of, classes, run.k)
+    scratch = scratch_of(boxes, classes, run.k)
     log.n[0] = log.n[1] = log.n[3] = 0
-    for c in range(classes.first.shape[0] - 1, APART, -1):
+    for c in range(classes.first.shape[0] - 1, STARS, -1):
         if classes.n_atoms[c] == 0 and classes.side[c] == run.side:
             log.free[log.n[3]] = c
             log.n[3] += 1
@@ -337,19 +344,21 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
             continue
         n_chosen = 0
         if run.wishes > 0 and log.n[3] > 0 and random(state) < run.wishes:
-            n_chosen = wished(of, atoms, classes, run, scratch, a, state)
+            n_chosen = wished(boxes, atoms, classes, run, scratch, a, state)
         if n_chosen > 0:
-            n = make_room(of, atoms, classes, log, run, scratch, a, n_chosen)
+            n = make_room(boxes, atoms, classes, log, run, scratch, a, n_chosen)
         else:
-            n = _apart(of, atoms, classes, log, run, a, 1 + int(random(state) * run.n_ruined), scratch.loose, state)
+            n = _dissolve_around(
+                boxes, atoms, classes, log, run, a, 1 + int(random(state) * run.n_ruined), scratch.loose, state
+            )
         if n == 0:
             continue
         plan = _planned(atoms, log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
         if n_chosen > 0:
-            _found(of, atoms, classes, log, scratch, a, n_chosen, 0.0)
-        whole = _rebuilt(of, atoms, classes, log, run, scratch, plan, state)
+            _create_class(boxes, atoms, classes, log, scratch, a, n_chosen, 0.0)
+        whole = _rebuilt(boxes, atoms, classes, log, run, scratch, plan, state)
         delta = cost_more(classes, log, n_touched) if whole else FAR
-        if delta < plan.most or delta < -1e-9:
+        if delta < plan.max_increase or delta < -1e-9:
             if run.verify:
                 for t in range(n_touched, log.n[1]):
                     classes.side[log.touched[t]] = LOCKED

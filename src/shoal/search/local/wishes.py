@@ -12,10 +12,10 @@ from __future__ import annotations
 from shoal.compiled.jit import compiled_within
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.local.kernels import (
-    APART,
     FAR,
-    MOST,
+    MAX_LOOSE,
     NOBODY,
+    STARS,
     Atoms,
     Boxes,
     LinkedClasses,
@@ -37,12 +37,12 @@ LOOKED = 24  # records of a tuple: equal ones are mostly in the same classes
 def _is_small(atoms: Atoms, classes: LinkedClasses, k: int, a: Int) -> bool:
     """Return whether the class of an atom is dissolved if it leaves, rather than left as it is."""
     c = classes.class_of[a]
-    return bool(c != APART and (classes.n_records[c] < 2 * k or classes.n_records[c] - atoms.weights[a] < k))
+    return bool(c != STARS and (classes.n_records[c] < 2 * k or classes.n_records[c] - atoms.weights[a] < k))
 
 
 @compiled_within
 def _invited(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
 ) -> int:  # fmt: skip
     """List the atoms near one, whatever their classes, with what they are worth; returns how many.
 
@@ -55,7 +55,7 @@ def _invited(
         u = t if e < 0 else atoms.near[t, e]
         if u < 0:
             break
-        alone = wider(of, of.codes, u, u, FAR)  # it costs that in any class
+        alone = wider(boxes, boxes.codes, u, u, FAR)  # it costs that in any class
         n_each = 0
         for i in range(atoms.starts[u], min(atoms.starts[u + 1], atoms.starts[u] + LOOKED)):
             a = atoms.members[i]
@@ -66,7 +66,7 @@ def _invited(
             worth = classes.cost[c]
             if small:
                 worth = alone + (worth - alone) * (1 - DOUBT + 2 * DOUBT * random(state))
-            crowd[n], scratch.gains[n], scratch.known[n] = a, worth * atoms.weights[a], 0.0
+            crowd[n], scratch.gains[n], scratch.bounds[n] = a, worth * atoms.weights[a], 0.0
             scratch.handicap[n] = 1.0 if small and c != home else 0.0
             n_each += 1
             n += 1
@@ -75,7 +75,7 @@ def _invited(
 
 @compiled_within
 def wished(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
 ) -> int:  # fmt: skip
     """Gather k records around an atom: each time the one with the smallest added cost minus its worth.
 
@@ -83,30 +83,30 @@ def wished(
     chosen; 0 if there are too few, or if it is the class as it is.
     """
     k, box, chosen = run.k, scratch.box, scratch.chosen
-    crowd, gains, known, dissolved = scratch.crowd, scratch.gains, scratch.known, scratch.handicap
+    crowd, gains, bounds, dissolved = scratch.crowd, scratch.gains, scratch.bounds, scratch.handicap
     tuple_of, class_of = atoms.tuple_of, classes.class_of
-    n = _invited(of, atoms, classes, run, scratch, f, state)
+    n = _invited(boxes, atoms, classes, run, scratch, f, state)
     n_small = 1 + int(random(state) * run.n_ruined)
     n_loose = classes.n_atoms[class_of[f]] if _is_small(atoms, classes, k, f) else 1
-    widen(of, box, 0, tuple_of[f], True)
+    widen(boxes, box, 0, tuple_of[f], True)
     n_records, n_chosen, n_others = atoms.weights[f], 0, 0
     while n_records < k:
-        best, least = NOBODY, FAR
+        best, best_cost = NOBODY, FAR
         for i in range(n):
             # A box only grows, so what it cost with this one before is a bound.
-            if known[i] == FAR or k * known[i] - gains[i] >= least:
+            if bounds[i] == FAR or k * bounds[i] - gains[i] >= best_cost:
                 continue
-            if dissolved[i] > 0 and (n_small == 0 or n_loose + classes.n_atoms[class_of[crowd[i]]] > MOST):
+            if dissolved[i] > 0 and (n_small == 0 or n_loose + classes.n_atoms[class_of[crowd[i]]] > MAX_LOOSE):
                 continue
-            most = (least + gains[i]) / k
-            known[i] = wider(of, box, 0, tuple_of[crowd[i]], most)
-            if known[i] < most:
-                best, least = i, k * known[i] - gains[i]
+            max_cost = (best_cost + gains[i]) / k
+            bounds[i] = wider(boxes, box, 0, tuple_of[crowd[i]], max_cost)
+            if bounds[i] < max_cost:
+                best, best_cost = i, k * bounds[i] - gains[i]
         if best < 0:
             return 0
         a = crowd[best]
         c = class_of[a]
-        known[best] = FAR
+        bounds[best] = FAR
         if dissolved[best] > 0:
             n_small -= 1
             n_loose += classes.n_atoms[c]
@@ -116,7 +116,7 @@ def wished(
         if c != class_of[f]:
             n_others += 1
         n_records += atoms.weights[a]
-        widen(of, box, 0, tuple_of[a], False)
+        widen(boxes, box, 0, tuple_of[a], False)
         chosen[n_chosen] = best
         n_chosen += 1
     if n_others == 0 and classes.n_atoms[class_of[f]] == n_chosen + 1:
@@ -126,7 +126,7 @@ def wished(
 
 @compiled_within
 def make_room(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, f: Int, n_chosen: int
+    boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, f: Int, n_chosen: int
 ) -> int:  # fmt: skip
     """Take the atoms of a wished class out of theirs, and dissolve those that are small; returns how many are loose.
 
@@ -141,14 +141,14 @@ def make_room(
         if c < 0:
             continue
         small = _is_small(atoms, classes, k, a)
-        if (small and y >= 0 and n + classes.n_atoms[c] > MOST) or n == loose.shape[0]:
+        if (small and y >= 0 and n + classes.n_atoms[c] > MAX_LOOSE) or n == loose.shape[0]:
             undo(atoms, classes, log, n_log, n_touched, log.n[0], log.n[1])
             log.n[0], log.n[1] = n_log, n_touched
             return 0
         b = classes.first[c] if small else a
         while b >= 0:
             after = classes.after[b] if small else NOBODY
-            leave_class(of, atoms, classes, log, b, not small)
+            leave_class(boxes, atoms, classes, log, b, not small)
             loose[n] = b
             n += 1
             b = after

@@ -13,8 +13,8 @@ from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.k_minimal import minimal_nodes
 from shoal.search.full_domain.lattice import below
 from shoal.search.full_domain.monotone import (
-    Looks,
     Tags,
+    VerdictCache,
     costs_only_rise,
     from_node_down,
     from_node_up,
@@ -38,7 +38,7 @@ def problem(leaves="aabcd", asked=(K,), limit=0, objective="loss", **more):
 
 def test_a_node_is_looked_at_once_and_a_second_look_is_not_counted():
     asked = problem()
-    looks = Looks(asked, "flash")
+    looks = VerdictCache(asked, "flash")
     assert [looks.satisfies((level,)) for level in (0, 1, 2, 1, 0)] == [False, True, True, True, False]
     assert asked.n_evaluated == 3
     assert looks.again((1,)).node == (1,)
@@ -46,19 +46,19 @@ def test_a_node_is_looked_at_once_and_a_second_look_is_not_counted():
 
 
 def test_a_verdict_tags_all_that_it_decides():
-    tags = Tags(Looks(problem(), "flash"))
+    tags = Tags(VerdictCache(problem(), "flash"))
     assert tags.check((1,))
     assert tags.state.tolist() == [0, 1, 1]
     assert not tags.check((0,))
     assert tags.state.tolist() == [-1, 1, 1]
     assert tags.minimal() == [(1,)]
-    assert tags.looks.problem.n_evaluated == 2
+    assert tags.verdicts.problem.n_evaluated == 2
 
 
 def test_minimal_nodes_lie_above_no_other_in_any_column():
     rows = tuple((a, b) for a in "ac" for b in "ac")
     other = Column("p", COLUMN.paths)
-    tags = Tags(Looks(problem_of(Case((COLUMN, other), rows, (K,))), "ola"))
+    tags = Tags(VerdictCache(problem_of(Case((COLUMN, other), rows, (K,))), "ola"))
     for node in [(1, 1), (0, 2), (2, 0)]:
         tags.check(node)
     assert tags.state.tolist() == [[-1, -1, 1], [-1, -1, 1], [1, 1, 1]]

@@ -149,7 +149,7 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
     space = Space(problem)
     boxes = space.boxes(space.weights(None))
     if m < len(space.codes):  # as a large table
-        monkeypatch.setattr(local_boxes, "FEW", m)
+        monkeypatch.setattr(local_boxes, "MAX_ALL_PAIRS", m)
     _, away = space.neighbours(boxes, np.random.default_rng(0), 8)
     column = space.columns
     pairs = sum(
@@ -184,7 +184,7 @@ def test_steps_keep_the_books(hot, k):
         assert sorted(listed) == members.tolist()
         assert classes.n_atoms[c] == len(members)
         assert classes.n_records[c] == atoms.weights[members].sum()
-        if c != local_kernels.APART:
+        if c != local_kernels.STARS:
             assert not len(members) or classes.n_records[c] >= k
     before = classes.cost.copy()
     local_kernels.rebox_all(search.boxes, atoms, classes)
@@ -345,7 +345,7 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
 
 
 def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
-    monkeypatch.setattr(local_boxes, "FEW", 50)  # as a large table
+    monkeypatch.setattr(local_boxes, "MAX_ALL_PAIRS", 50)  # as a large table
     problem = problem_of(400, 4, time_budget=60)
     space = Space(problem)
     boxes = space.boxes(space.weights(None))
