@@ -81,3 +81,25 @@ def test_a_plain_run_loads_only_what_it_needs(tmp_path: Path) -> None:
 def _first(n: int, modules: set[str], start: str) -> set[str]:
     """The first ``n`` parts of the names that start so."""
     return {".".join(name.split(".")[:n]) for name in modules if name.startswith(start)}
+
+
+LATER = """
+import sys
+import pyarrow as pa
+import shoal.notation.codec
+assert pa.array(["a"]).to_pylist() == ["a"] and "pandas" not in sys.modules
+import pandas as pd
+from importlib.machinery import SourceFileLoader
+assert type(pd.__loader__) is type(pd.__spec__.loader) is SourceFileLoader
+column = pd.Series([1.0, float("nan")])
+assert pa.array(column).to_pylist() == [1.0, None]  # of a frame NaN is missing: pyarrow knows it for one
+frame = pa.table({"a": [1, 2]}).to_pandas()
+assert type(frame) is pd.DataFrame and pa.Table.from_pandas(frame)["a"].to_pylist() == [1, 2]
+assert not [finder for finder in sys.meta_path if type(finder).__module__.startswith("shoal")]
+print("known")
+"""
+
+
+def test_pyarrow_knows_pandas_as_soon_as_somebody_imports_it() -> None:
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=False)
+    assert done.stdout == "known\n", done.stderr

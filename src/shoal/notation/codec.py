@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
+from shoal.notation.pandas_later import load_pandas_later
+
+load_pandas_later()  # every conversion of this package comes after this line
 
 
 @dataclass(frozen=True)
