@@ -55,12 +55,12 @@ class LeafGrid:
         for labels, kept_columns in cells:
             depth = tuple(sum(kept_columns[a:b]) for a, b in itertools.pairwise(starts))
             paths = [labels[a : a + d] for a, d in zip(starts, depth, strict=False)]
-            position = [
+            path_numbers = [
                 numbers[j][d].setdefault(p, len(numbers[j][d]))
                 for j, (d, p) in enumerate(zip(depth, paths, strict=True))
             ]
             depths.append(depth)
-            places.append(tuple(position))
+            places.append(tuple(path_numbers))
         ancestors = tuple(
             tuple(np.array([of_depth[d][path[:d]] for path in of_depth[-1]], np.int64) for d in range(len(of_depth)))
             for of_depth in numbers
