@@ -24,7 +24,7 @@ from shoal.results.smc.plan import SharePlan, fraction_in
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-PROTOCOL = 3  # of messages and computations; parties with another one do not understand each other
+PROTOCOL = 4  # of messages and computations; parties with another one do not understand each other
 
 _ALONE = threading.Lock()  # mpyc has one runtime for a process
 
