@@ -53,6 +53,7 @@ def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, 
     """Anonymize a file, step by step, with the clock running."""
     from shoal.engines import connect
     from shoal.engines.backends.duckdb import backend as duckdb
+    from shoal.engines.backends.duckdb import writing
     from shoal.engines.ibis import IbisEngine
     from shoal.engines.run_length_rows import RunLengthRows
     from shoal.pipeline import anonymize
