@@ -52,9 +52,10 @@ def policy(*, plain: bool = False) -> str:
 def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, joined: bool = False) -> dict[str, Any]:
     """Anonymize a file, step by step, with the clock running."""
     from shoal.engines import connect
-    from shoal.engines.backends import duckdb
+    from shoal.engines.backends.duckdb import backend as duckdb
+    from shoal.engines.backends.duckdb import writing
     from shoal.engines.ibis import IbisEngine
-    from shoal.engines.run_length_rows import RowsInOrder, RunLengthRows
+    from shoal.engines.run_length_rows import RunLengthRows
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
     from shoal.search import SEARCHES
@@ -79,13 +80,13 @@ def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, 
     if joined:
         duckdb.DuckDB.repeats = lambda *_: False  # type: ignore[method-assign]
     kinds: list[type] = []
-    write = duckdb.write_in_order
+    write = writing.write_in_order
 
-    def write_in_order(backend: duckdb.DuckDB, rows: RowsInOrder, *arguments: Any) -> str:
+    def write_in_order(backend: duckdb.DuckDB, rows: RunLengthRows, *arguments: Any) -> str:
         kinds.append(type(rows))
         return write(backend, rows, *arguments)
 
-    duckdb.write_in_order = write_in_order
+    writing.write_in_order = write_in_order
     timed(SEARCHES, "optimal", "search")
     timed(IbisEngine, "count", "group by")
     timed(IbisEngine, "write", "join and write")

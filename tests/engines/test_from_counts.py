@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.engines import connect, ibis, run_length_rows
-from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.duckdb.backend import DuckDB
 from shoal.errors import VerificationError
 
 N = 240

@@ -14,7 +14,7 @@ from benches import Bench
 from contract import TASKS
 from shoal.engines import connect, memory
 from shoal.engines.backends.connection_errors import safe_uri
-from shoal.engines.backends.duckdb_files import in_pieces
+from shoal.engines.backends.duckdb.writing import in_pieces
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
 TASK = TASKS["k and distinct values"]
@@ -63,7 +63,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shoal.engines.formats.folders.FILE_ROWS", 25)
-    monkeypatch.setattr("shoal.engines.backends.duckdb_files.PIECE", 7)
+    monkeypatch.setattr("shoal.engines.backends.duckdb.writing.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")
     parts = sorted((tmp_path / "out").iterdir())
@@ -108,7 +108,7 @@ def test_a_wrong_table_never_appears(postgres: Bench, spoil: str, monkeypatch) -
 def test_a_wrong_folder_never_appears(duck: Bench, tmp_path, monkeypatch) -> None:
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     spoiled = partial(map, lambda piece: piece.slice(1))
-    monkeypatch.setattr("shoal.engines.backends.duckdb.in_pieces", lambda *given: spoiled(in_pieces(*given)))
+    monkeypatch.setattr("shoal.engines.backends.duckdb.writing.in_pieces", lambda *given: spoiled(in_pieces(*given)))
     for target in ("out", "out.csv", "out.parquet"):
         with pytest.raises(VerificationError):
             release.save(tmp_path / target)

@@ -38,7 +38,7 @@ LATE = {
     "results/dp/ledger": "fcntl is not on Windows",
     "results/dp/noise": "OpenDP takes a second, and may not be installed",
     "errors": "difflib is loaded only for a name that is misspelt",
-    "engines/backends/spark": "PySpark takes seconds, and may not be installed",
+    "engines/backends/spark/functions": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
     "engines/formats/arrow_json": "Feather needs a part of Arrow that few files need",
     "engines/formats/unread_content": "Parquet loads Arrow's file systems, and only a check of a Parquet file needs it",

@@ -13,7 +13,7 @@ import ibis
 import pyarrow.parquet as pq
 
 from shoal.engines.backends import BACKENDS, backend_class, schemes
-from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.duckdb.backend import DuckDB
 from shoal.engines.base import Engine
 from shoal.engines.formats import sql_files, table_files
 from shoal.engines.formats.formulas import unescaped_source

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import Backend
-from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.duckdb.backend import DuckDB
 from shoal.engines.base import Engine, Released
 from shoal.engines.data import Data
 from shoal.engines.ibis import IbisEngine

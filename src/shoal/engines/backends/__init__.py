@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # By Ibis's name of the backend: the module and class that implement it, and its URI schemes.
 BACKENDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "postgres": ("shoal.engines.backends.postgres:PostgreSQL", ("postgresql", "postgres")),
-    "duckdb": ("shoal.engines.backends.duckdb:DuckDB", ("duckdb",)),
-    "pyspark": ("shoal.engines.backends.spark:Spark", ("spark",)),
+    "postgres": ("shoal.engines.backends.postgres.backend:PostgreSQL", ("postgresql", "postgres")),
+    "duckdb": ("shoal.engines.backends.duckdb.backend:DuckDB", ("duckdb",)),
+    "pyspark": ("shoal.engines.backends.spark.backend:Spark", ("spark",)),
 }
 
 

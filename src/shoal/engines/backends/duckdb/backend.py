@@ -1,9 +1,9 @@
-"""DuckDB: files read out of core, and tables of a DuckDB database."""
+"""What DuckDB opens, compares and counts."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,14 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
-from shoal.engines.backends.base import TABLE, Backend, Context, Judge
+from shoal.engines.backends.base import Backend, Context
 from shoal.engines.backends.connection_errors import driver_errors
-from shoal.engines.backends.duckdb_files import in_pieces, types_of, write_in_order, write_pieces
-from shoal.engines.backends.duckdb_functions import maxima, shoal_bits, without_nan
-from shoal.engines.formats.dialects import comma_columns, dialect_for
-from shoal.engines.formats.folders import check_file_or_folder
-from shoal.engines.formats.formulas import Formulas
-from shoal.engines.formats.layout import Dialect
-from shoal.engines.formats.read_back import plain_schema
-from shoal.engines.run_length_rows import RunLengthRows, few_distinct
+from shoal.engines.backends.duckdb.functions import maxima, shoal_bits, without_nan
+from shoal.engines.backends.duckdb.writing import DuckDBWriter
+from shoal.engines.run_length_rows import few_distinct
 from shoal.engines.scratch import confine, spilling
 from shoal.engines.sql import quoted
 from shoal.errors import DataError
-from shoal.policy import Policy
 
 TABLES_OF_FILE = """
     SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal
@@ -34,12 +28,11 @@ TABLES_OF_FILE = """
 """
 
 
-class DuckDB(Backend):
+class DuckDB(DuckDBWriter):
     """Files and tables of DuckDB, processed out of core."""
 
     name = "DuckDB"
     keeps_order = True
-    writes_files = True
 
     @classmethod
     def connected(
@@ -74,13 +67,6 @@ class DuckDB(Backend):
             confine(backend.con)  # before any view is looked at
             return cls(backend, memory=None if memory is None else limits.parse_size(memory))
 
-    def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:
-        super().__init__(backend)
-        self.dialect = dialect
-        self.dialect_written = dialect
-        self.commas: tuple[str, ...] = ()  # columns whose numbers a CSV file has with decimal commas
-        self.memory = memory  # bytes, for DuckDB and for data held in Python, such as the counted tuples
-
     def largest(self, column: Any, n: int) -> Any:
         """Return the ``n`` largest values of a group as an array, without sorting the rows."""
         return maxima(column.cast("float64"), n)
@@ -97,15 +83,6 @@ class DuckDB(Backend):
             return self.fetch(expression)
         finally:
             self.ibis.con.execute("SET preserve_insertion_order = false")
-
-    def _make_room(self) -> None:
-        """Limit DuckDB to the memory that the tuples and the mapping leave free."""
-        if self.memory is None:
-            return
-        with self.failing("share the memory"):
-            ((used_bytes,),) = self.ibis.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-            limit = max(limits.duckdb_share(self.memory, limits.resident() - used_bytes), used_bytes)
-            self.ibis.con.execute(f"SET memory_limit = '{limit}B'")
 
     @property
     def shortage(self) -> str:
@@ -131,39 +108,6 @@ class DuckDB(Backend):
         with self.failing("take the mapping"):
             return self.ibis.table(name).cast(dict(types)) if types else self.ibis.table(name)
 
-    def check_target(self, target: str, force: bool) -> None:
-        """Raise an error if the target exists, unless overwriting is forced."""
-        self.require_free(target, force) if target.startswith(TABLE) else check_file_or_folder(Path(target), force)
-
-    def write_as(self, policy: Policy, names: Sequence[str]) -> None:
-        """Decide in which dialect a CSV file is written."""
-        self.dialect_written = dialect_for(policy, self.dialect)
-        self.commas = comma_columns(policy, self.dialect, names)
-
-    def write(
-        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
-    ) -> str:
-        """Write a table, a file, or a folder of Parquet files; ``formulas`` escapes formulas in a CSV file."""
-        self.check_target(target, force)
-        self._make_room()
-        if target.startswith(TABLE):
-            return super().write(expression, target, force=force, judge=judge)
-        schema = plain_schema(expression.schema().to_pyarrow())
-        return write_pieces(self, in_pieces(self, expression), schema, Path(target), force, judge, formulas)
-
-    def write_rows(
-        self, rows: RunLengthRows, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
-    ) -> str:
-        """Write a file or a folder of Parquet files."""
-        self.check_target(target, force)
-        self._make_room()
-        return write_in_order(self, rows, Path(target), force, judge, formulas)
-
-    def arrow_types(self, expression: ir.Table) -> pa.Schema:
-        """Return the types of DuckDB's results, which name the time zone of the session."""
-        with self.failing("read"):
-            return types_of(self.ibis, expression)
-
     def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
         with self.reading():
@@ -174,9 +118,3 @@ class DuckDB(Backend):
         where = "current_schema()" if schema is None else "?"
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return [name for (name,) in self.ibis.con.execute(query, [] if schema is None else [schema]).fetchall()]
-
-    def view(self, source: str) -> ir.Table:
-        """Give a table expression of DuckDB a name."""
-        name = f"shoal_{secrets.token_hex(8)}"
-        self.ibis.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
-        return self.ibis.table(name)

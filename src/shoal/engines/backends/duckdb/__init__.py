@@ -1,0 +1,1 @@
+"""DuckDB: files read out of core, and tables of a DuckDB database."""
