@@ -189,7 +189,7 @@ class _LocalSearch:
         A step dissolves classes of about k records, each of which examines about k others: larger k, fewer steps.
         """
         fewer = (10 / (self.k + 5)) ** 2
-        steps_per_record = JUDGED * min(1.5, fewer) if self.verify else STEPS * fewer
+        steps_per_record = JUDGED * min(1.5, fewer) if self.verify else STEPS * max(fewer, fewer**1.5)
         return max(FEWEST, int(steps_per_record * len(self.row)))
 
     @property
