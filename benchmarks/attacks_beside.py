@@ -68,10 +68,10 @@ def releases(table: pa.Table, random: np.random.Generator, k: int) -> dict[str, 
 
 def ours(release: pa.Table, original: pa.Table, outside: pa.Table) -> list[float]:
     """What is left beyond the control: singled out, linked, inferred."""
-    found = shoal.attack(
+    attacks = shoal.attack(
         release, original=original, control=outside, id="id", quasi=QUASI, sensitive=[SECRET], sample=None
     )
-    risks = [found.named(name) for name in ("singling out", "identity linking", "inference")]
+    risks = [attacks.named(name) for name in ("singling out", "identity linking", "inference")]
     # Not cut off at 0 as risk.above is: the mean of what chance gives would lie above it.
     return [(risk.share - risk.control.share) / (1 - risk.control.share) for risk in risks if risk.control is not None]
 
@@ -82,7 +82,7 @@ def theirs(release: pa.Table, original: pa.Table, outside: pa.Table, attacks: in
 
     np.random.seed(seed)  # noqa: NPY002 - which anonymeter draws from
     ori, syn, control = (_plain(table) for table in (original, release, outside))
-    found = []
+    rates = []
     evaluators: list[tuple[Any, dict[str, Any]]] = [
         (SinglingOutEvaluator(ori=ori, syn=syn, control=control, n_attacks=attacks, n_cols=3, seed=seed), {}),
         (
@@ -99,8 +99,8 @@ def theirs(release: pa.Table, original: pa.Table, outside: pa.Table, attacks: in
     for evaluator, how in evaluators:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.append(evaluator.evaluate(**how).risk().value)
-    return found
+            rates.append(evaluator.evaluate(**how).risk().value)
+    return rates
 
 
 def _plain(table: pa.Table) -> Any:
@@ -119,19 +119,19 @@ def _middle(text: str) -> float:
 Figures = NDArray[np.float64]  # (seeds, releases, questions)
 
 
-def shown(who: str, names: Sequence[str], found: Figures) -> list[str]:
+def table_lines(tool: str, names: Sequence[str], figures: Figures) -> list[str]:
     """Means over the seeds with their standard errors; and for each question whether the releases stand in order.
 
     They do not where a release is riskier than the one before by more than two standard errors of the difference.
     """
-    n = len(found)
-    print(f"{who:14}" + "".join(f"{question:>18}" for question in QUESTIONS))
+    n = len(figures)
+    print(f"{tool:14}" + "".join(f"{question:>18}" for question in QUESTIONS))
     for j, name in enumerate(names):
-        mean, error = found[:, j].mean(axis=0), found[:, j].std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n)
+        mean, error = figures[:, j].mean(axis=0), figures[:, j].std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n)
         print(f"{name:14}" + "".join(f"{m:10.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)))
-    rises = np.diff(found, axis=1)
+    rises = np.diff(figures, axis=1)
     mean, error = rises.mean(axis=0), rises.std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n)
-    orders = [_order(*of) for of in zip(mean.T, error.T, strict=True)]
+    orders = [_order(*pair) for pair in zip(mean.T, error.T, strict=True)]
     print(f"{'':14}" + "".join(f"{order:>18}" for order in orders))
     return orders
 
@@ -148,20 +148,20 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=400)
     parser.add_argument("--attacks", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=10)
-    given = parser.parse_args()
-    mine, beside, names = [], [], []
-    for seed in range(given.seeds):
+    arguments = parser.parse_args()
+    mine, their_figures, names = [], [], []
+    for seed in range(arguments.seeds):
         random = np.random.default_rng(seed)
-        everybody = people(random, 2 * given.people)
-        original, outside = everybody.slice(0, given.people), everybody.slice(given.people)
+        everybody = people(random, 2 * arguments.people)
+        original, outside = everybody.slice(0, arguments.people), everybody.slice(arguments.people)
         tables = releases(original, random, 5)
         names = list(tables)
         mine.append([ours(t, original, outside) for t in tables.values()])
         if util.find_spec("anonymeter") is not None:
-            beside.append([theirs(t, original, outside, given.attacks, seed) for t in tables.values()])
-    shown("shoal", names, np.array(mine))
-    if beside:
-        shown("anonymeter", names, np.array(beside))
+            their_figures.append([theirs(t, original, outside, arguments.attacks, seed) for t in tables.values()])
+    table_lines("shoal", names, np.array(mine))
+    if their_figures:
+        table_lines("anonymeter", names, np.array(their_figures))
     else:
         print("anonymeter is not installed")
 

@@ -53,9 +53,9 @@ def runs(people: People, random: np.random.Generator) -> Rows:
 
 def kept_in_some(people: People, random: np.random.Generator) -> Rows:
     """Order kept in half of the classes."""
-    kept = random.random(people.classes.max() + 1) < 0.5
-    place = np.arange(len(people.age)) / len(people.age)
-    return np.lexsort((np.where(kept[people.classes], place, random.random(len(place))), people.classes))
+    is_kept = random.random(people.classes.max() + 1) < 0.5
+    position = np.arange(len(people.age)) / len(people.age)
+    return np.lexsort((np.where(is_kept[people.classes], position, random.random(len(position))), people.classes))
 
 
 Order = Callable[[People, np.random.Generator], Rows]
@@ -88,7 +88,7 @@ FALLS: dict[str, tuple[str, Order, float]] = {
 }
 
 
-def found(by: str, order: Order, stars: float, n: int, seed: int) -> tuple[float, float]:
+def flagged_share(by: str, order: Order, stars: float, n: int, seed: int) -> tuple[float, float]:
     """What the attack tells beyond its control, and its share."""
     random = np.random.default_rng(seed)
     people = People(n, random, by=by)
@@ -99,11 +99,13 @@ def found(by: str, order: Order, stars: float, n: int, seed: int) -> tuple[float
 
 def main(seeds: int = 200, sizes: tuple[int, ...] = (100, 2000)) -> None:
     for n in sizes:
-        for what, cases in (("false alarms", SAFE), ("misses", FALLS)):
+        for error_kind, cases in (("false alarms", SAFE), ("misses", FALLS)):
             for name, (by, order, stars) in cases.items():
-                told = np.array([found(by, order, stars, n, seed) for seed in range(seeds)])
-                wrong = (told[:, 0] > 0).mean() if cases is SAFE else (told[:, 0] <= 0.09).mean()
-                print(f"{n:5} {what:12} {wrong:6.1%}  found {told[:, 1].mean():.3f}  {name}", flush=True)
+                flagged_shares = np.array([flagged_share(by, order, stars, n, seed) for seed in range(seeds)])
+                wrong = (flagged_shares[:, 0] > 0).mean() if cases is SAFE else (flagged_shares[:, 0] <= 0.09).mean()
+                print(
+                    f"{n:5} {error_kind:12} {wrong:6.1%}  found {flagged_shares[:, 1].mean():.3f}  {name}", flush=True
+                )
 
 
 if __name__ == "__main__":

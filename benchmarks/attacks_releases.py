@@ -33,8 +33,8 @@ ORDER = "unsorted matching"
 ALONE = ("singling out", "identity linking", "homogeneity", "similarity", "skewness", "inference")
 
 
-def _without(risks: tuple[Any, ...], *more: Any, **named: Any) -> Attacks:
-    return Attacks(tuple(risk for risk in risks if risk is not None), *more, **named)
+def _skipping(risks: tuple[Any, ...], *arguments: Any, **named: Any) -> Attacks:
+    return Attacks(tuple(risk for risk in risks if risk is not None), *arguments, **named)
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Draw:
         return tuple(name for name in self.people if name not in ("id", "illness"))
 
     def attacked(self) -> Attacks:
-        known = {"quasi": self.quasi, "sensitive": ["illness"], "id": "id", "sample": None, "policy": self.policy}
+        roles = {"quasi": self.quasi, "sensitive": ["illness"], "id": "id", "sample": None, "policy": self.policy}
         with contextlib.ExitStack() as patched:
             if ORDER not in self.attacks:  # a question of its own, which takes most of the time
                 patched.enter_context(mock.patch.object(run, "unsorted_matching", return_value=None))
-                patched.enter_context(mock.patch.object(run, "Attacks", _without))
+                patched.enter_context(mock.patch.object(run, "Attacks", _skipping))
             previous = None if self.previous is None else pa.table(self.previous)
             return shoal.attack(
                 pa.table(self.records),
                 original=pa.table(self.people),
                 intruder=shoal.Intruder(previous=previous),
-                **known,
+                **roles,
             )
 
     def by_brute_force(self) -> dict[str, Figure]:
@@ -75,8 +75,8 @@ class Draw:
         return self._exact(self.records).figures()
 
     def _exact(self, records: Columns) -> Exact:
-        place = {text: i for i, text in enumerate(records["id"])}
-        owner = np.array([place.get(text, -1) for text in self.people["id"]])
+        row_of_id = {text: i for i, text in enumerate(records["id"])}
+        owner = np.array([row_of_id.get(text, -1) for text in self.people["id"]])
         return Exact(self.people, records, owner, self.quasi, "illness", nearest=self.nearest)
 
 
@@ -107,68 +107,68 @@ def decade(age: str, style: str = "{}-{}") -> str:
 
 def raw(random: Random, n: int) -> Draw:
     """As it is, with a number that few share."""
-    found = people(random, n)
-    found["zip"] = [str(v) for v in random.integers(0, n, n)]
-    return Draw(found, mixed(random, found))
+    originals = people(random, n)
+    originals["zip"] = [str(v) for v in random.integers(0, n, n)]
+    return Draw(originals, mixed(random, originals))
 
 
 def shuffled(random: Random, n: int) -> Draw:
     """Decades, and every column in an order of its own: nothing belongs together."""
-    found = people(random, n)
-    records = {name: list(random.permutation(values)) for name, values in found.items()}
+    originals = people(random, n)
+    records = {name: list(random.permutation(values)) for name, values in originals.items()}
     records["age"] = [decade(age) for age in records["age"]]
     # What works by chance is no more than the control gets; how often that is, the draws tell.
-    return Draw(found, mixed(random, records), exact={}, attacks=ALONE)
+    return Draw(originals, mixed(random, records), exact={}, attacks=ALONE)
 
 
 def stars(random: Random, n: int) -> Draw:
     """A fifth of the cells hidden, the others as they are."""
-    found = people(random, n)
-    records = dict(found)
+    originals = people(random, n)
+    records = dict(originals)
     for name in QUASI:
-        records[name] = ["*" if hide else v for v, hide in zip(found[name], random.random(n) < 0.2, strict=True)]
-    return Draw(found, mixed(random, records))
+        records[name] = ["*" if hide else v for v, hide in zip(originals[name], random.random(n) < 0.2, strict=True)]
+    return Draw(originals, mixed(random, records))
 
 
 def ranges(random: Random, n: int) -> Draw:
     """Classes by decade in the style of another tool; the illness is any."""
-    found = people(random, n)
-    ages = [decade(age, "[{}, {}[") for age in found["age"]]
-    return Draw(found, mixed(random, {**found, "age": ages, "sex": ["*"] * n, "region": ["*"] * n}))
+    originals = people(random, n)
+    ages = [decade(age, "[{}, {}[") for age in originals["age"]]
+    return Draw(originals, mixed(random, {**originals, "age": ages, "sex": ["*"] * n, "region": ["*"] * n}))
 
 
-def telling(random: Random, n: int) -> Draw:
+def every_cell_a_star_or_value(random: Random, n: int) -> Draw:
     """The same, but every third class has one illness only."""
-    found = people(random, n)
-    key = [(int(age) // 10 * 2 + (sex == "f")) % 3 for age, sex in zip(found["age"], found["sex"], strict=True)]
-    found["illness"] = ["2" if third == 0 else v for v, third in zip(found["illness"], key, strict=True)]
-    ages = [decade(age, "[{}, {})") for age in found["age"]]
-    return Draw(found, mixed(random, {**found, "age": ages, "region": ["*"] * n}))
+    originals = people(random, n)
+    key = [(int(age) // 10 * 2 + (sex == "f")) % 3 for age, sex in zip(originals["age"], originals["sex"], strict=True)]
+    originals["illness"] = ["2" if third == 0 else v for v, third in zip(originals["illness"], key, strict=True)]
+    ages = [decade(age, "[{}, {})") for age in originals["age"]]
+    return Draw(originals, mixed(random, {**originals, "age": ages, "region": ["*"] * n}))
 
 
 def small(random: Random, n: int) -> Draw:
     """Classes of about five that lie anywhere, one illness in every other one."""
     n_classes = max(2, n // 5)
-    of = random.integers(0, n_classes, n)
-    one = random.random(n_classes) < 0.5
+    class_of = random.integers(0, n_classes, n)
+    is_uniform = random.random(n_classes) < 0.5
     first = random.choice(np.arange(1, 7), n_classes, p=SHARES)
-    own = random.choice(np.arange(1, 7), n, p=SHARES)
-    found = {
+    illness_of_row = random.choice(np.arange(1, 7), n, p=SHARES)
+    originals = {
         "id": [str(i) for i in range(n)],
-        "age": [str(v) for v in of * 10 + random.integers(0, 10, n)],
-        "illness": [str(v) for v in np.where(one[of], first[of], own)],
+        "age": [str(v) for v in class_of * 10 + random.integers(0, 10, n)],
+        "illness": [str(v) for v in np.where(is_uniform[class_of], first[class_of], illness_of_row)],
     }
-    return Draw(found, mixed(random, {**found, "age": [decade(age) for age in found["age"]]}))
+    return Draw(originals, mixed(random, {**originals, "age": [decade(age) for age in originals["age"]]}))
 
 
-def grouped(random: Random, of: NDArray[np.int64], illness: NDArray[np.int64]) -> Draw:
+def grouped(random: Random, class_of: NDArray[np.int64], illness: NDArray[np.int64]) -> Draw:
     """Classes as given, of people whose ages lie in their decade of the class."""
-    found = {
-        "id": [str(i) for i in range(len(of))],
-        "age": [str(v) for v in of * 10 + random.integers(0, 10, len(of))],
+    originals = {
+        "id": [str(i) for i in range(len(class_of))],
+        "age": [str(v) for v in class_of * 10 + random.integers(0, 10, len(class_of))],
         "illness": [str(v) for v in illness],
     }
-    return Draw(found, mixed(random, {**found, "age": [decade(age) for age in found["age"]]}))
+    return Draw(originals, mixed(random, {**originals, "age": [decade(age) for age in originals["age"]]}))
 
 
 def pairs(random: Random, n: int) -> Draw:
@@ -193,32 +193,32 @@ def threes(random: Random, n: int) -> Draw:
 
 def of_other_tools(random: Random, n: int) -> Draw:
     """Labels as others write them: 351xx, 30s, [20,30)."""
-    found = people(random, n)
-    found["zip"] = [str(v) for v in random.integers(35000, 35000 + 200 * max(1, n // 100), n)]
-    found["weight"] = [str(v) for v in random.integers(50, 100, n)]
+    originals = people(random, n)
+    originals["zip"] = [str(v) for v in random.integers(35000, 35000 + 200 * max(1, n // 100), n)]
+    originals["weight"] = [str(v) for v in random.integers(50, 100, n)]
     records = {
-        **found,
-        "age": [f"{age[0]}0s" for age in found["age"]],
-        "zip": [f"{code[:3]}xx" for code in found["zip"]],
-        "weight": [decade(weight, "[{},{})") for weight in found["weight"]],
+        **originals,
+        "age": [f"{age[0]}0s" for age in originals["age"]],
+        "zip": [f"{code[:3]}xx" for code in originals["zip"]],
+        "weight": [decade(weight, "[{},{})") for weight in originals["weight"]],
         "region": ["*"] * n,
     }
-    return Draw(found, mixed(random, records))
+    return Draw(originals, mixed(random, records))
 
 
 def sets(random: Random, n: int) -> Draw:
     """Cells recoded one by one: as they are, a set, a range or a star."""
-    found = people(random, n)
-    records = dict(found)
+    originals = people(random, n)
+    records = dict(originals)
     how = random.random((2, n))
     records["region"] = [
         v if h < 0.4 else "*" if h > 0.8 else "{a, b}" if v in "ab" else "{c, d}"
-        for v, h in zip(found["region"], how[0], strict=True)
+        for v, h in zip(originals["region"], how[0], strict=True)
     ]
     records["age"] = [
-        v if h < 0.2 else "*" if h > 0.9 else decade(v) for v, h in zip(found["age"], how[1], strict=True)
+        v if h < 0.2 else "*" if h > 0.9 else decade(v) for v, h in zip(originals["age"], how[1], strict=True)
     ]
-    return Draw(found, mixed(random, records))
+    return Draw(originals, mixed(random, records))
 
 
 def means(random: Random, n: int) -> Draw:
@@ -226,21 +226,23 @@ def means(random: Random, n: int) -> Draw:
     group = np.repeat(np.arange(n // 5), 5)
     illness = random.choice(np.arange(1, 7), n, p=SHARES)
     x = group * 100.0 + np.tile([1.0, 2.0, 3.0, 4.0, 6.0], n // 5)
-    found = {"id": [str(i) for i in range(n)], "x": [f"{v:g}" for v in x], "illness": [str(v) for v in illness]}
-    records = {**found, "x": [f"{v:g}" for v in group * 100 + 3.2]}
+    originals = {"id": [str(i) for i in range(n)], "x": [f"{v:g}" for v in x], "illness": [str(v) for v in illness]}
+    records = {**originals, "x": [f"{v:g}" for v in group * 100 + 3.2]}
     exact = {"singling out": Figure(0.0, 0.0), "identity linking": Figure(0.2, 1 / n)}
     shares = np.bincount(illness, minlength=7) / n
     in_class = np.array([np.bincount(illness[group == g], minlength=7) for g in range(n // 5)])
-    same = (in_class > 0).sum(axis=1) == 1
-    exact["homogeneity"] = Figure(float(same.mean()), float((same * shares[in_class.argmax(axis=1)]).mean()))
-    return Draw(found, mixed(random, records), exact)
+    is_uniform = (in_class > 0).sum(axis=1) == 1
+    exact["homogeneity"] = Figure(
+        float(is_uniform.mean()), float((is_uniform * shares[in_class.argmax(axis=1)]).mean())
+    )
+    return Draw(originals, mixed(random, records), exact)
 
 
 def searched(algorithm: str) -> Callable[[Random, int], Draw]:
     """A release of shoal's own, with k = 5."""
 
     def make(random: Random, n: int) -> Draw:
-        found = people(random, n)
+        originals = people(random, n)
         policy = shoal.Policy.of({
             "columns": {
                 "id": {"role": "plain"},
@@ -252,16 +254,20 @@ def searched(algorithm: str) -> Callable[[Random, int], Draw]:
             "require": [{"model": "k-anonymity", "k": 5}],
             "release": {"algorithm": algorithm, "seed": int(random.integers(2**31))},
         })  # fmt: skip
-        table = shoal.anonymize(pa.table(found), policy).table
-        return Draw(found, {name: [str(v) for v in table[name].to_pylist()] for name in found})
+        table = shoal.anonymize(pa.table(originals), policy).table
+        return Draw(originals, {name: [str(v) for v in table[name].to_pylist()] for name in originals})
 
     return make
 
 
 def averaged(random: Random, n: int) -> Draw:
     """Means of shoal's own, of classes of at least five."""
-    found = people(random, n)
-    found = {"id": found["id"], "x": [f"{v:.3f}" for v in random.random(n) * n], "illness": found["illness"]}
+    originals = people(random, n)
+    originals = {
+        "id": originals["id"],
+        "x": [f"{v:.3f}" for v in random.random(n) * n],
+        "illness": originals["illness"],
+    }
     policy = shoal.Policy.of({
         "columns": {
             "id": {"role": "plain"},
@@ -271,9 +277,9 @@ def averaged(random: Random, n: int) -> Draw:
         "require": [{"model": "k-anonymity", "k": 5}],
         "release": {"algorithm": "mdav"},
     })  # fmt: skip
-    table = shoal.anonymize(pa.table(found), policy).table
-    records = {name: [str(v) for v in table[name].to_pylist()] for name in found}
-    return Draw(found, records, nearest=True)
+    table = shoal.anonymize(pa.table(originals), policy).table
+    records = {name: [str(v) for v in table[name].to_pylist()] for name in originals}
+    return Draw(originals, records, nearest=True)
 
 
 # ── More than one release, more than the release, the order of its rows ─────────────────────────────────────
@@ -288,7 +294,7 @@ def crossing(kind: str) -> Callable[[Random, int], Draw]:
     def make(random: Random, n: int) -> Draw:
         block, at = np.arange(n // 4 * 4) // 4, np.arange(n // 4 * 4) % 4
         illness = at + 1 if kind != "between" else random.integers(1, 5, len(at))
-        found = {
+        originals = {
             "id": [str(i) for i in range(len(at))],
             "block": [str(v) for v in block],
             "row": [str(v) for v in at // 2],
@@ -296,9 +302,9 @@ def crossing(kind: str) -> Callable[[Random, int], Draw]:
             "illness": [str(v) for v in illness],
         }
         hidden = ["*"] * len(at)
-        records = mixed(random, {**found, "column": hidden})
-        other = {**found, "column": hidden} if kind == "cannot" else {**found, "row": hidden}
-        return Draw(found, records, previous=mixed(random, other), attacks=("complementary release",))
+        records = mixed(random, {**originals, "column": hidden})
+        other = {**originals, "column": hidden} if kind == "cannot" else {**originals, "row": hidden}
+        return Draw(originals, records, previous=mixed(random, other), attacks=("complementary release",))
 
     return make
 
@@ -317,13 +323,13 @@ def nothing_finer(kind: str) -> Callable[[Random, int], Draw]:
 
     def make(random: Random, n: int) -> Draw:
         n_blocks = n // len(ILLNESSES)
-        least = n_blocks if kind == "falls" else (n_blocks + 1) // 2
+        n_required = n_blocks if kind == "falls" else (n_blocks + 1) // 2
         fails = np.zeros(n_blocks, np.bool_)
-        fails[random.permutation(n_blocks)[:least]] = kind != "cannot"
+        fails[random.permutation(n_blocks)[:n_required]] = kind != "cannot"
         dealt = np.stack([ILLNESSES if fail else random.permutation(ILLNESSES) for fail in fails])
         block = np.repeat(np.arange(n_blocks), len(ILLNESSES))
         five = np.tile(np.arange(len(ILLNESSES)) < FIVE, n_blocks)
-        found = {
+        originals = {
             "id": [str(i) for i in range(len(block))],
             "block": [str(v) for v in block],
             "sex": list(np.where(five, "f", "m")),
@@ -340,56 +346,62 @@ def nothing_finer(kind: str) -> Callable[[Random, int], Draw]:
                 {"model": "k-anonymity", "k": 6 if kind == "cannot" else 2},
                 {"model": "distinct-l-diversity", "l": 2},
             ],
-            "release": {"max_suppression": 0.0 if kind == "cannot" else (FIVE * least - 0.5) / len(block)},
+            "release": {"max_suppression": 0.0 if kind == "cannot" else (FIVE * n_required - 0.5) / len(block)},
         })  # fmt: skip
         blind = FIVE / len(ILLNESSES)
-        learned = blind if kind == "cannot" else _learned(dealt, n_blocks, least)
+        learned = blind if kind == "cannot" else _learned(dealt, n_blocks, n_required)
         exact = {"minimality": Figure(learned, blind)}
-        return Draw(found, mixed(random, {**found, "sex": ["*"] * len(block)}), exact, policy)
+        return Draw(originals, mixed(random, {**originals, "sex": ["*"] * len(block)}), exact, policy)
 
     return make
 
 
-def _learned(dealt: NDArray[np.int64], n_blocks: int, least: int) -> float:
+def _learned(dealt: NDArray[np.int64], n_blocks: int, n_required: int) -> float:
     """How often the likeliest illness of each group is right, if at least so many blocks failed."""
     n, counts = len(ILLNESSES), np.array([5.0, 4.0, 4.0])
     chance = 1 / comb(n, FIVE)  # that the five of a block have the first illness, all of them
-    failed = chance * float(np.exp(_at_least(least - 1, n_blocks - 1, chance) - _at_least(least, n_blocks, chance)))
+    failed = chance * float(
+        np.exp(_at_least(n_required - 1, n_blocks - 1, chance) - _at_least(n_required, n_blocks, chance))
+    )
     first = np.array([1.0, 0, 0]) * FIVE
     otherwise = (counts * FIVE / n - chance * first) / (1 - chance)  # of the five, where they did not fail
     of_five = failed * first + (1 - failed) * otherwise
     right = np.zeros(len(dealt))
-    for members, held in ((dealt[:, :FIVE], of_five), (dealt[:, FIVE:], counts - of_five)):
-        likeliest = np.flatnonzero(held >= held.max() - 1e-9) + 1
+    for members, value_counts in ((dealt[:, :FIVE], of_five), (dealt[:, FIVE:], counts - of_five)):
+        likeliest = np.flatnonzero(value_counts >= value_counts.max() - 1e-9) + 1
         right += np.isin(members, likeliest).sum(axis=1) / len(likeliest)
     return float(right.sum() / dealt.size)
 
 
-def _at_least(least: int, n: int, chance: float) -> float:
+def _at_least(minimum: int, n: int, chance: float) -> float:
     """The logarithm of the chance of so many successes in n trials, however small it is."""
-    return float(np.logaddexp.reduce(binom.logpmf(np.arange(least, n + 1), n, chance)))
+    return float(np.logaddexp.reduce(binom.logpmf(np.arange(minimum, n + 1), n, chance)))
 
 
-def in_order(kept: float) -> Callable[[Random, int], Draw]:
+def in_order(kept_share: float) -> Callable[[Random, int], Draw]:
     """Classes of ten people anywhere in the table; the order of their rows is kept in a share of the classes."""
 
     def make(random: Random, n: int) -> Draw:
-        of = random.permutation(np.repeat(np.arange(n // 10), 10))
-        illness = random.choice(np.arange(1, 7), len(of), p=SHARES)
-        draw = grouped(random, of, illness)
-        place = np.where(random.random(n // 10)[of] < kept, np.arange(len(of)), len(of) * random.random(len(of)))
-        order = random.permutation(len(of))
-        if kept:
-            order = np.arange(len(of)) if kept == 1 else np.lexsort((place, of))
+        class_of = random.permutation(np.repeat(np.arange(n // 10), 10))
+        illness = random.choice(np.arange(1, 7), len(class_of), p=SHARES)
+        draw = grouped(random, class_of, illness)
+        sort_key = np.where(
+            random.random(n // 10)[class_of] < kept_share,
+            np.arange(len(class_of)),
+            len(class_of) * random.random(len(class_of)),
+        )
+        order = random.permutation(len(class_of))
+        if kept_share:
+            order = np.arange(len(class_of)) if kept_share == 1 else np.lexsort((sort_key, class_of))
         labels = [decade(age) for age in draw.people["age"]]
         records = {**draw.people, "age": labels}
         records = {name: [values[i] for i in order] for name, values in records.items()}
         by_order = by_chance = 0.0
-        for one in range(n // 10):
-            mine, theirs = illness[of == one], illness[order][of[order] == one]
+        for class_number in range(n // 10):
+            mine, theirs = illness[class_of == class_number], illness[order][class_of[order] == class_number]
             by_order += float((mine == theirs).sum())
             by_chance += float((np.bincount(mine) ** 2).sum() / 10)
-        exact = {ORDER: Figure((by_order if kept else by_chance) / len(of), by_chance / len(of))}
+        exact = {ORDER: Figure((by_order if kept_share else by_chance) / len(class_of), by_chance / len(class_of))}
         return Draw(draw.people, records, exact, attacks=(ORDER,))
 
     return make
@@ -402,7 +414,7 @@ RELEASES: dict[str, Callable[[Random, int], Draw]] = {
     SHUFFLED: shuffled,
     "a fifth of the cells stars": stars,
     "decades, illness any": ranges,
-    "decades, a third of the classes alike": telling,
+    "decades, a third of the classes alike": every_cell_a_star_or_value,
     "classes of five, half of them alike": small,
     "classes of two, two illnesses": pairs,
     "classes of three, one to three illnesses": threes,

@@ -47,28 +47,28 @@ def by(policy: shoal.Policy, algorithm: str) -> shoal.Policy:
 def timed(run: Any) -> tuple[Any, float, float]:
     """What it returns, CPU seconds, and MB by which the memory grew at its peak."""
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = run()
-    return found, time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    result = run()
+    return result, time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
 def measured(table: pa.Table, policy: shoal.Policy) -> None:
     for algorithm, other in (("mondrian", "top_down"), ("top_down", "mondrian")):
         release = shoal.anonymize(table, by(policy, algorithm))
-        beside = shoal.anonymize(table, by(policy, other)).table
+        other_release = shoal.anonymize(table, by(policy, other)).table
         _, check, _ = timed(lambda release=release: shoal.check(release.table, policy))
         for sample in (10_000, None):
-            found, cpu, grown = timed(
-                lambda release=release, beside=beside, sample=sample: shoal.attack(
+            attacks, cpu, grown = timed(
+                lambda release=release, other_release=other_release, sample=sample: shoal.attack(
                     release.table,
                     original=table,
                     policy=policy,
-                    intruder=shoal.Intruder(previous=beside),
+                    intruder=shoal.Intruder(previous=other_release),
                     sample=sample,
                 )
             )
             people = "all" if sample is None else f"{sample:,}"
             print(
-                f"{table.num_rows:>10,} rows, {algorithm:9} {people:>7} people attacked: {len(found)} attacks, "
+                f"{table.num_rows:>10,} rows, {algorithm:9} {people:>7} people attacked: {len(attacks)} attacks, "
                 f"{cpu:7.2f} s, {cpu / check:6.1f} × check, {grown:7.0f} MB more",
                 flush=True,
             )
@@ -79,13 +79,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[30_000, 1_000_000])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--policy", type=Path)
-    given = parser.parse_args()
-    small, asked = generated(1_000)
-    shoal.attack(shoal.anonymize(small, by(asked, "mondrian")))  # kernels are compiled or loaded before the clock runs
-    if given.data is not None:
-        policy = shoal.Policy.load(given.policy)
-        measured(read_table_file(given.data).table, policy)
-    for n in given.rows:
+    arguments = parser.parse_args()
+    small, small_policy = generated(1_000)
+    shoal.attack(
+        shoal.anonymize(small, by(small_policy, "mondrian"))
+    )  # kernels are compiled or loaded before the clock runs
+    if arguments.data is not None:
+        policy = shoal.Policy.load(arguments.policy)
+        measured(read_table_file(arguments.data).table, policy)
+    for n in arguments.rows:
         measured(*generated(n))
 
 

@@ -57,15 +57,17 @@ class Line:
     @property
     def rate(self) -> float:
         """Exact, averaged over the draws; reported where these were shown to be the same."""
-        known = [figure.share for figure in self.exact] if len(self.exact) == len(self.share) else self.share
-        return float(np.mean(known))
+        shares = [figure.share for figure in self.exact] if len(self.exact) == len(self.share) else self.share
+        return float(np.mean(shares))
 
     @property
     def rate_above(self) -> float:
         if self.chance:
             return 0.0
-        known = self.exact if len(self.exact) == len(self.share) else self.reported
-        share, control = (float(np.mean([getattr(f, what) for f in known])) for what in ("share", "control"))
+        figures = self.exact if len(self.exact) == len(self.share) else self.reported
+        share, control = (
+            float(np.mean([getattr(f, field_name) for f in figures])) for field_name in ("share", "control")
+        )
         return Figure(share, control).above
 
     @property
@@ -75,13 +77,13 @@ class Line:
     def coverage(self) -> tuple[float, float]:
         """How often the intervals hold the rate of all draws, and what it leaves beyond the control."""
         if self.of_draw:
-            shares, beyond = [one.share for one in self.exact], [one.above for one in self.exact]
-            return _held(shares, self.ends), _held(beyond, self.beyond)
-        shares = [np.mean([one[name] for one in self.by if name in one]) for name in self.named]
-        return _held(shares, self.ends), _held([self.rate_above] * len(self.beyond), self.beyond)
+            shares, beyond = [figure.share for figure in self.exact], [figure.above for figure in self.exact]
+            return _coverage(shares, self.ends), _coverage(beyond, self.beyond)
+        shares = [np.mean([figure[name] for figure in self.by if name in figure]) for name in self.named]
+        return _coverage(shares, self.ends), _coverage([self.rate_above] * len(self.beyond), self.beyond)
 
 
-def _held(rates: Sequence[float], ends: Sequence[tuple[float, float]]) -> float:
+def _coverage(rates: Sequence[float], ends: Sequence[tuple[float, float]]) -> float:
     return float(np.mean([low - 1e-9 <= x <= high + 1e-9 for x, (low, high) in zip(rates, ends, strict=True)]))
 
 
@@ -95,18 +97,18 @@ def measured(
     lines: dict[str, Line] = {}
     for i, seed in enumerate(seeds):
         draw = make(np.random.default_rng([seed, n]), n)
-        found = draw.attacked()
+        attacks = draw.attacked()
         exact = draw.by_brute_force() if i < checked or draw.exact else {}
         for name in draw.attacks or (exact if exact else tuple(lines) if lines else ATTACKS):
-            if not any(risk.name == name for risk in found) or (draw.exact and name not in draw.exact):
+            if not any(risk.name == name for risk in attacks) or (draw.exact and name not in draw.exact):
                 continue
-            risk, line = found.named(name), lines.setdefault(name, Line(chance=chance, of_draw=name == ORDER))
+            risk, line = attacks.named(name), lines.setdefault(name, Line(chance=chance, of_draw=name == ORDER))
             line.question = risk.question
             line.share.append(risk.share)
             line.reported.append(Figure(risk.share, 0.0 if risk.control is None else risk.control.share))
             line.ends.append(risk.interval)
             line.named.append(risk.intruder)
-            line.by.append({who: one.successes / risk.attempts for who, one in risk.intruders.items()})
+            line.by.append({intruder: result.successes / risk.attempts for intruder, result in risk.intruders.items()})
             line.by[-1].setdefault(risk.intruder, risk.share)
             line.beyond.append(risk.above_interval)
             tolerance = TOLERANCES[risk.question]
@@ -157,11 +159,11 @@ def summary(rows: Sequence[Row]) -> list[str]:
     ]
     for attack in dict.fromkeys(row["attack"] for row in rows):
         of_attack = [row for row in rows if row["attack"] == attack]
-        apart, alarms, misses = (_numbers(of_attack, key) for key in ("apart", "false alarms %", "misses %"))
+        differences, alarms, misses = (_numbers(of_attack, key) for key in ("apart", "false alarms %", "misses %"))
         cells = [
             attack,
             str(len(of_attack)),
-            f"{max(apart):.0e}" if max(apart, default=0.0) else "0",
+            f"{max(differences):.0e}" if max(differences, default=0.0) else "0",
             f"{max(alarms):.1f} %" if alarms else "",
             f"{max(misses):.1f} %",
             *(f"{min(shares):.1f} %" if (shares := _numbers(of_attack, key)) else "" for key in COVERAGE),

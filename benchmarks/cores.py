@@ -26,7 +26,7 @@ from typing import Any
 
 import growth
 import numpy as np
-from models import MODELS, asked
+from models import MODELS, policy_of
 from optimal import Census, census
 from page import DOCS, between, folded
 from page import table as written
@@ -46,7 +46,7 @@ from shoal.tables.frequency import FrequencyTable
 ROWS = (100_000, 1_000_000)
 SHARE = 0.02
 LONG = 1.0  # seconds from which a second core is worth having
-MOST = 60.0  # seconds of one run; what takes longer is only named
+MAX_SECONDS = 60.0  # seconds of one run; what takes longer is only named
 REPEATS = 3
 LOADING = 5_000  # tuples of a first search, which is not measured
 CLOSENESS: dict[bool, tuple[PrivacyModel, ...]] = {False: (), True: (TCloseness(t=0.2),)}
@@ -55,16 +55,22 @@ CLOSENESS: dict[bool, tuple[PrivacyModel, ...]] = {False: (), True: (TCloseness(
 def tables(data: Census, rows: list[int]) -> Iterator[tuple[str, bool, Callable[[bool], FrequencyTable]]]:
     """The name of each table, whether its occupation is protected, and how it is counted, apart or not."""
     engine = LocalEngine.of(data.table)
-    plain, with_occupation = Policy.parse(data.policy(5, SHARE)), asked(data, MODELS["0.2-closeness, equal"], 0.0)
-    yield data.name, False, lambda apart: engine.count(plain, apart=apart).table
-    yield data.name, True, lambda apart: engine.count(with_occupation, apart=apart).table
+    plain, with_occupation = Policy.parse(data.policy(5, SHARE)), policy_of(data, MODELS["0.2-closeness, equal"], 0.0)
+    yield data.name, False, lambda by_sensitive_value: engine.count(plain, apart=by_sensitive_value).table
+    yield data.name, True, lambda by_sensitive_value: engine.count(with_occupation, apart=by_sensitive_value).table
     for n in rows:
         for close in (False, True):
-            yield f"{n:,} rows", close, lambda apart, n=n, close=close: _generated(n, close=close, apart=apart)
+            yield (
+                f"{n:,} rows",
+                close,
+                lambda by_sensitive_value, n=n, close=close: _generated(
+                    n, close=close, by_sensitive_value=by_sensitive_value
+                ),
+            )
 
 
-def _generated(rows: int, *, close: bool, apart: bool) -> FrequencyTable:
-    table = growth.counted(rows, 9, None, apart=apart and close)
+def _generated(rows: int, *, close: bool, by_sensitive_value: bool) -> FrequencyTable:
+    table = growth.counted(rows, 9, None, apart=by_sensitive_value and close)
     return table if close else replace(table, sensitive={})
 
 
@@ -75,12 +81,18 @@ def solved(table: FrequencyTable, algorithm: str, *, close: bool) -> Recoding:
     return SEARCHES[algorithm](Problem(table, (KAnonymity(k=5), *CLOSENESS[close]), terms))
 
 
-def digest(found: Recoding, table: FrequencyTable) -> str:
+def digest(recoding: Recoding, table: FrequencyTable) -> str:
     """One text for all that an answer says: every cell, and what is claimed of it."""
-    parts = found.parts(table)
+    parts = recoding.parts(table)
     arrays = [parts.row, parts.counts, parts.codes, parts.suppressed]
-    said = [[v.labels for v in found.released], found.n_evaluated, found.claim, found.proved, found.bound]
-    return hashlib.sha256(b"".join(a.tobytes() for a in arrays) + repr(said).encode()).hexdigest()
+    contents = [
+        [v.labels for v in recoding.released],
+        recoding.n_evaluated,
+        recoding.claim,
+        recoding.proved,
+        recoding.bound,
+    ]
+    return hashlib.sha256(b"".join(a.tobytes() for a in arrays) + repr(contents).encode()).hexdigest()
 
 
 def searched(path: Path, algorithm: str, close: bool, repeats: int) -> dict[str, Any]:
@@ -96,11 +108,11 @@ def searched(path: Path, algorithm: str, close: bool, repeats: int) -> dict[str,
             threads.THREADS = n
             start, cpu = time.perf_counter(), time.process_time()
             try:
-                found = digest(solved(table, algorithm, close=close), table)
+                outcome = digest(solved(table, algorithm, close=close), table)
             except ShoalError as error:
-                found = f"{type(error).__name__}: {error}"
+                outcome = f"{type(error).__name__}: {error}"
             took[n].append((time.perf_counter() - start, time.process_time() - cpu))
-            answers.add(found)
+            answers.add(outcome)
         if i == 0 and min(took[1])[0] < LONG:
             break
     return {
@@ -113,24 +125,24 @@ def searched(path: Path, algorithm: str, close: bool, repeats: int) -> dict[str,
     }
 
 
-def measured(path: Path, algorithm: str, close: bool, most: float, repeats: int) -> dict[str, Any] | None:
+def measured(path: Path, algorithm: str, close: bool, max_seconds: float, repeats: int) -> dict[str, Any] | None:
     """The same in a process of its own; nothing if it takes too long."""
     call = [sys.executable, __file__, "--one", str(path), algorithm, str(int(close)), str(repeats)]
     try:
-        done = subprocess.run(call, check=True, capture_output=True, text=True, timeout=2 * repeats * most)
+        finished = subprocess.run(call, check=True, capture_output=True, text=True, timeout=2 * repeats * max_seconds)
     except subprocess.TimeoutExpired:
         return None
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    return dict(json.loads(finished.stdout.splitlines()[-1]))
 
 
 HEAD = ("", "table", "CPU s, one thread", "two", "wall s, one thread", "two", "× faster", "same answer")
 
 
-def row(algorithm: str, name: str, found: dict[str, Any]) -> tuple[str, ...]:
+def row(algorithm: str, name: str, timings: dict[str, Any]) -> tuple[str, ...]:
     """A line of the table."""
-    figures = [f"{found[what]:.2f}" for what in ("one_cpu", "two_cpu", "one", "two")]
-    same = "yes" if found["same"] else "NO"
-    return (f"`{algorithm}`", name, *figures, f"{found['one'] / found['two']:.2f}", found["error"] or same)
+    figures = [f"{timings[key]:.2f}" for key in ("one_cpu", "two_cpu", "one", "two")]
+    same_answer = "yes" if timings["same"] else "NO"
+    return (f"`{algorithm}`", name, *figures, f"{timings['one'] / timings['two']:.2f}", timings["error"] or same_answer)
 
 
 def main() -> None:
@@ -138,29 +150,31 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with adult.csv and its hierarchies")
     parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS), help="rows of the generated tables")
     parser.add_argument("--only", nargs="+", default=list(SEARCHES), help="algorithms")
-    parser.add_argument("--most", type=float, default=MOST, help="seconds of one run; what takes longer is named")
+    parser.add_argument(
+        "--most", type=float, default=MAX_SECONDS, help="seconds of one run; what takes longer is named"
+    )
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--page", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)  # a search in a process of its own
-    given = parser.parse_args()
-    if given.one:
-        path, algorithm, close, repeats = given.one
+    arguments = parser.parse_args()
+    if arguments.one:
+        path, algorithm, close, repeats = arguments.one
         print(json.dumps(searched(Path(path), algorithm, bool(int(close)), int(repeats))))
         return
     lines, slow = [], []
     with tempfile.TemporaryDirectory() as folder:
-        data = census(given.data, Path(folder))
-        for name, close, count in tables(data, given.rows):
+        data = census(arguments.data, Path(folder))
+        for name, close, count in tables(data, arguments.rows):
             name += ", 0.2-closeness" if close else ""
-            for algorithm in given.only:
+            for algorithm in arguments.only:
                 path = Path(folder) / str(algorithm in PARTING)
                 if not path.exists():
                     path.write_bytes(pickle.dumps(count(algorithm in PARTING)))
-                found = measured(path, algorithm, close, given.most, given.repeats)
-                if found is None:
+                timings = measured(path, algorithm, close, arguments.most, arguments.repeats)
+                if timings is None:
                     slow.append(f"`{algorithm}` ({name})")
-                elif found["one"] >= LONG:
-                    lines.append(row(algorithm, name, found))
+                elif timings["one"] >= LONG:
+                    lines.append(row(algorithm, name, timings))
                     print(*lines[-1], sep="  ", flush=True)
             for path in (Path(folder) / "True", Path(folder) / "False"):
                 path.unlink(missing_ok=True)
@@ -168,7 +182,7 @@ def main() -> None:
     if slow:
         text += f"\n\nNot finished in time: {', '.join(slow)}."
     print(f"\n{text}")
-    if given.page:
+    if arguments.page:
         between(DOCS / "performance.md", "cores.py", text)
 
 

@@ -20,7 +20,8 @@ Singling out (A. Cohen, K. Nissim, PNAS 2020): "in the box of this class, and at
 member of the set", for each class, each generalized column, each end and member. A try succeeds if that is true of
 exactly one person of the half the release is about. The control is the other half, of which the release says nothing.
 An end is the outermost value; with ``cell``, the outermost part of the range: as many values as windows of its size are
-moved by.
+moved by. A value that one person alone has singles that person out without any release, for an attacker who knows how
+often values occur; with ``shared``, such values are not tried.
 
 Releases of other tools are attacked in the same way: ``--labels anjana`` (PyPI) and ``arx`` (SHOAL_ARX_CLASSPATH names
 a compiled one) with one level per column along the hierarchies and up to 5 % of the records suppressed, ``arx-local``
@@ -54,7 +55,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 LABELS = ("fixed", "tight", "hierarchies")
 PEERS = ("anjana", "arx", "arx-local", "sdcMicro")
 SUPPRESSED = 0.05  # of the records, at most, where another tool may suppress some
-LEAST = 200  # records of a table
+MIN_RECORDS = 200  # records of a table
 RANGE = re.compile(r"(-?[0-9.]+)-([0-9.]+)|\[(-?[0-9.e+-]+), (-?[0-9.e+-]+)([\])])")
 Mask = NDArray[np.bool_]
 
@@ -76,6 +77,9 @@ class Result:
     value_control: float
     cell: float
     cell_control: float
+    shared: float = float("nan")  # the same as value, for values that several people of the release have
+    shared_control: float = float("nan")
+    shared_tries: int = 0
 
 
 # ── The attacker's own reading of labels ────────────────────────────────────────────────────────────────────
@@ -210,7 +214,7 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
     """Attack the release in a folder, of the people in people.csv, with others.csv as the control."""
     policy = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
     quasi = [name for name, column in policy["columns"].items() if column["role"] == "quasi"]
-    release, people, others = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
+    release, people, control = (_read(folder / name) for name in ("release.csv", "people.csv", "others.csv"))
     columns = [
         Column(
             "levels" if labels in PEERS else policy["columns"][name].get("cells", "hierarchy"),
@@ -230,17 +234,19 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
             certain = columns[j].certain(key[j]) | alone.get((i, j), frozenset())
             n_cells += min(len(certain), int(sizes[i]))
             n_tuples += min(len(certain), int(sizes[i])) if spread[i].sum() == 1 else 0
-    tries: dict[str, list[int]] = {"value": [0, 0, 0], "cell": [0, 0, 0]}
-    inside = [_Inside(columns, quasi, frame) for frame in (people, others)]
+    tries: dict[str, list[int]] = {kind: [0, 0, 0] for kind in ("value", "cell", "shared")}
+    inside = [_Inside(columns, quasi, frame) for frame in (people, control)]
     for i, key in enumerate(labels_of):
-        rows = [of.rows(key) for of in inside]
+        rows = [half_rows.rows(key) for half_rows in inside]
         for j in np.flatnonzero(spread[i]).tolist():
             for kind, counted in tries.items():
                 for wanted in columns[j].ends(key[j], kind):
+                    if kind == "shared" and columns[j].counts[wanted[0]] < 2:
+                        continue
                     counted[0] += 1
-                    for half, of in enumerate(inside):
-                        counted[1 + half] += of.matching(rows[half], j, wanted) == 1
-    shares = [tries[kind][1 + half] / max(1, tries[kind][0]) for kind in ("value", "cell") for half in (0, 1)]
+                    for half, half_rows in enumerate(inside):
+                        counted[1 + half] += half_rows.matching(rows[half], j, wanted) == 1
+    shares = [tries[kind][1 + half] / max(1, tries[kind][0]) for kind in tries for half in (0, 1)]
     return Result(
         table,
         labels,
@@ -252,6 +258,7 @@ def attacked(table: str, labels: str, k: int, loss: float, folder: Path) -> Resu
         n_tuples,
         tries["value"][0],
         *shares,
+        tries["shared"][0],
     )
 
 
@@ -264,11 +271,11 @@ def _alone(columns: Sequence[Column], labels_of: Sequence[Sequence[str]]) -> dic
     """Values that the table is known to have, and that the label of one class alone contains."""
     out: dict[tuple[int, int], frozenset[str]] = {}
     for j, column in enumerate(columns):
-        within: dict[str, list[int]] = {value: [] for value in column.values}
+        rows_of_value: dict[str, list[int]] = {value: [] for value in column.values}
         for i, key in enumerate(labels_of):
             for value in column.covered(key[j]):
-                within[value].append(i)
-        for value, classes in within.items():
+                rows_of_value[value].append(i)
+        for value, classes in rows_of_value.items():
             if len(classes) == 1 and len(column.covered(labels_of[classes[0]][j])) > 1:
                 at = (classes[0], j)
                 out[at] = out.get(at, frozenset()) | {value}
@@ -349,8 +356,8 @@ def by_peer(tool: str, people: pd.DataFrame, quasi: Sequence[str], k: int, folde
         subprocess.run(list(map(str, command)), check=True, capture_output=True)
     release = _read(folder / "release.csv")
     cells = [release[name].map(sizes[name]).sub(1).div(people[name].nunique() - 1).sum() for name in quasi]
-    gone = len(people) - len(release)
-    return float((sum(cells) / len(quasi) + gone) / len(people))
+    n_suppressed = len(people) - len(release)
+    return float((sum(cells) / len(quasi) + n_suppressed) / len(people))
 
 
 def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path) -> None:
@@ -361,7 +368,9 @@ def _by_anjana(people: pd.DataFrame, quasi: Sequence[str], k: int, folder: Path)
         lines = {line[0]: line for line in _levels(folder / f"{name}.csv")}
         levels = range(len(lines[people[name].iloc[0]]))
         hierarchies[name] = {at: np.array([lines[value][at] for value in people[name]]) for at in levels}
-    release = k_anonymity(people[list(quasi)].astype(object), [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
+    with pd.option_context("future.infer_string", False):  # anjana takes lists and NumPy arrays only
+        plain = people[list(quasi)].astype(object)
+        release = k_anonymity(plain, [], list(quasi), k, 100 * SUPPRESSED, hierarchies)
     release.to_csv(folder / "release.csv", index=False)
 
 
@@ -408,10 +417,10 @@ def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[R
     """Public tables in which every record is a person."""
     from newcomer import APART, PERSONS, TRIED, loaded
 
-    found = 0
+    n_accepted = 0
     for name in dict.fromkeys(name for name in (*TRIED, *APART) if name not in PERSONS):
         table = loaded(name)
-        if found == n_tables or len(table) < LEAST:
+        if n_accepted == n_tables or len(table) < MIN_RECORDS:
             continue
         with tempfile.TemporaryDirectory() as folder:  # its texts, as they are in a file
             table.to_csv(Path(folder) / "table.csv", index=False)
@@ -421,7 +430,7 @@ def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[R
         except Exception as error:  # such as no quasi-identifier in the proposal
             print(f"{name}: {type(error).__name__}", flush=True)
             continue
-        found += 1
+        n_accepted += 1
         yield from results
 
 
@@ -430,53 +439,67 @@ def public(n_tables: int, ks: Sequence[int], kinds: Sequence[str]) -> Iterator[R
 
 def of_adult(results: Sequence[Result]) -> str:
     """The table about Adult."""
-    head = ("k, labels", "loss", "certain tuples", "certain cells", "ends", "control", "excess", "cells", "control")
-    rows = []
-    for r in sorted(results, key=lambda r: (r.k, r.labels in PEERS, -r.loss)):
-        shares = [
-            100 * share for share in (r.value, r.value_control, r.value - r.value_control, r.cell, r.cell_control)
-        ]
-        rows.append(
-            (
-                f"{r.k}, {NAMES.get(r.labels, r.labels)}",
-                f"{r.loss:.4f}",
-                f"{r.certain_tuples:,} of {r.generalized:,}",
-                f"{r.certain_cells:,}",
-                *(f"{100 * share:.1f} %" for share in shares),
-            )
+    head = ("k, labels", "loss", "certain tuples", "certain cells", "singled out", "control", "excess")
+    rows = [
+        (
+            f"{r.k}, {NAMES.get(r.labels, r.labels)}",
+            f"{r.loss:.4f}",
+            f"{r.certain_tuples:,} of {r.generalized:,}",
+            f"{r.certain_cells:,}",
+            *_shares(r.value, r.value_control),
         )
+        for r in sorted(results, key=lambda r: (r.k, r.labels in PEERS, -r.loss))
+    ]
     return markdown(head, rows)
 
 
 def of_tables(results: Sequence[Result]) -> str:
     """The table about public tables, and all of them together."""
-    head = ("table", "people", "loss", "loss if tight", "certain tuples", "tries", "ends", "control", "excess")
-    tight = {(r.table, r.k): r.loss for r in results if r.labels == "tight"}
-    fixed = [r for r in results if r.labels == "fixed"]
+    head = (
+        "table",
+        "people",
+        "loss",
+        "certain tuples",
+        "tries",
+        "singled out",
+        "control",
+        "excess",
+        "without unique values",
+    )
+    fixed = sorted((r for r in results if r.labels == "fixed"), key=lambda r: r.table)
     rows = [
         (
             r.table.replace("statsmodels:", ""),
             f"{r.n_people:,}",
             f"{r.loss:.4f}",
-            f"{tight[r.table, r.k]:.4f}" if (r.table, r.k) in tight else "",
             str(r.certain_tuples),
             f"{r.tries:,}",
-            *(f"{100 * share:.1f} %" for share in (r.value, r.value_control, r.value - r.value_control)),
+            *_shares(r.value, r.value_control),
+            _shares(r.shared, r.shared_control)[2] if r.shared_tries else "",
         )
         for r in fixed
     ]
-    n = sum(r.tries for r in fixed)
-    inside, outside = (sum(getattr(r, name) * r.tries for r in fixed) / n for name in ("value", "value_control"))
+    n, n_shared = sum(r.tries for r in fixed), sum(r.shared_tries for r in fixed)
+    all_tries = [sum(getattr(r, name) * r.tries for r in fixed) / n for name in ("value", "value_control")]
+    of_shared = [
+        sum(getattr(r, name) * r.shared_tries for r in fixed if r.shared_tries) / max(1, n_shared)
+        for name in ("shared", "shared_control")
+    ]
     together = (
         f"{len(fixed)} tables, all tries together",
         f"{sum(r.n_people for r in fixed):,}",
         f"{sum(r.loss for r in fixed) / len(fixed):.4f}",
-        "",
         str(sum(r.certain_tuples for r in fixed)),
         f"{n:,}",
-        *(f"{100 * share:.1f} %" for share in (inside, outside, inside - outside)),
+        *_shares(*all_tries),
+        _shares(*of_shared)[2],
     )
     return markdown(head, [*rows, together])
+
+
+def _shares(inside: float, outside: float) -> tuple[str, str, str]:
+    """Write the success inside, outside and the difference in percent."""
+    return f"{100 * inside:.1f} %", f"{100 * outside:.1f} %", f"{100 * (inside - outside):.1f}"
 
 
 NAMES = {
@@ -520,7 +543,8 @@ def main() -> None:
             f"{result.table} {result.labels} k={result.k}: loss {result.loss:.4f}; certain: "
             f"{result.certain_tuples} tuples of {result.generalized} records, {result.certain_cells} cells; "
             f"singled out, value {100 * result.value:.1f} / {100 * result.value_control:.1f} %, "
-            f"cell {100 * result.cell:.1f} / {100 * result.cell_control:.1f} %",
+            f"cell {100 * result.cell:.1f} / {100 * result.cell_control:.1f} %, "
+            f"shared {100 * result.shared:.1f} / {100 * result.shared_control:.1f} % of {result.shared_tries}",
             flush=True,
         )
         if arguments.json:

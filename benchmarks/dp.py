@@ -38,7 +38,7 @@ class Pair:
 
 def pairs(groups: int) -> list[Pair]:
     """What is compared."""
-    known = {"categories": {"town": [str(i) for i in range(groups)]}}
+    categories = {"categories": {"town": [str(i) for i in range(groups)]}}
     incomes = {"mean": ["income"], "bounds": {"income": (0, 200_000)}}
 
     def count(rows: Any) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def pairs(groups: int) -> list[Pair]:
         return {"n": rows.count(), "persons": rows.person.nunique()}
 
     return [
-        Pair("count", count, {"count": True} | known),
+        Pair("count", count, {"count": True} | categories),
         Pair("count, towns not listed", count, {"count": True}, "epsilon=1,delta=1e-8"),
-        Pair("count and mean", mean, {"count": True} | incomes | known),
-        Pair("count and persons, 9 records of each at most (few have more)", persons, _limited(9) | known),
-        Pair("count and persons, 2 records of each at most (most have more)", persons, _limited(2) | known),
+        Pair("count and mean", mean, {"count": True} | incomes | categories),
+        Pair("count and persons, 9 records of each at most (few have more)", persons, _limited(9) | categories),
+        Pair("count and persons, 2 records of each at most (most have more)", persons, _limited(2) | categories),
     ]
 
 
@@ -89,25 +89,25 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--times", type=int, default=9)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     connection = ibis.duckdb.connect()
-    connection.con.register("invented", people(given.rows, given.groups))
+    connection.con.register("invented", people(arguments.rows, arguments.groups))
     connection.con.execute("CREATE TABLE people AS FROM invented")
     rows = connection.table("people")
     lines = []
-    for pair in pairs(given.groups):
+    for pair in pairs(arguments.groups):
         query = rows.group_by("town").agg(**pair.plain(rows))
 
         def private(pair: Pair = pair) -> object:
             return shoal.query(rows, budget=pair.budget, by=["town"], **pair.asked)
 
         private()  # OpenDP takes a second to load
-        both = [(seconds(query.to_pyarrow), seconds(private)) for _ in range(given.times)]
-        plain, noisy = (min(some) for some in zip(*both, strict=True))
+        runs = [(seconds(query.to_pyarrow), seconds(private)) for _ in range(arguments.times)]
+        plain, noisy = (min(seconds_of_kind) for seconds_of_kind in zip(*runs, strict=True))
         lines.append((pair.name, f"{plain:.3f}", f"{noisy:.3f}", f"{noisy / plain:.1f}"))
         print(f"{pair.name}: {noisy:.3f} s, {noisy / plain:.1f} times the GROUP BY ({plain:.3f} s)", flush=True)
-    if given.write:
-        head = (f"{given.rows:,} records, {given.groups} groups", "GROUP BY, CPU s", "private, CPU s", "ratio")
+    if arguments.write:
+        head = (f"{arguments.rows:,} records, {arguments.groups} groups", "GROUP BY, CPU s", "private, CPU s", "ratio")
         between(PAGE, "dp.py", table(head, lines))
 
 

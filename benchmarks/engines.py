@@ -49,7 +49,7 @@ def policy(*, plain: bool = False) -> str:
     return "\n".join(lines)
 
 
-def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: bool = False) -> dict[str, Any]:
+def measured_run(path: Path, target: Path, memory: str, *, plain: bool = False, joined: bool = False) -> dict[str, Any]:
     """Anonymize a file, step by step, with the clock running."""
     from shoal.engines import connect
     from shoal.engines.backends import duckdb
@@ -61,15 +61,15 @@ def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: b
 
     spent: dict[str, float] = {}
 
-    def timed(owner: Any, name: str, what: str) -> None:
+    def timed(owner: Any, name: str, step_name: str) -> None:
         inner = owner[name] if isinstance(owner, dict) else getattr(owner, name)
 
-        def run(*given: Any, **options: Any) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
             start = time.perf_counter()
             try:
-                return inner(*given, **options)
+                return inner(*arguments, **options)
             finally:
-                spent[what] = spent.get(what, 0.0) + time.perf_counter() - start
+                spent[step_name] = spent.get(step_name, 0.0) + time.perf_counter() - start
 
         if isinstance(owner, dict):
             owner[name] = run
@@ -81,9 +81,9 @@ def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: b
     kinds: list[type] = []
     write = duckdb.write_in_order
 
-    def write_in_order(backend: duckdb.DuckDB, rows: RowsInOrder, *given: Any) -> str:
+    def write_in_order(backend: duckdb.DuckDB, rows: RowsInOrder, *arguments: Any) -> str:
         kinds.append(type(rows))
-        return write(backend, rows, *given)
+        return write(backend, rows, *arguments)
 
     duckdb.write_in_order = write_in_order
     timed(SEARCHES, "optimal", "search")
@@ -92,9 +92,9 @@ def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: b
     timed(IbisEngine, "groups", "groups")
     start = time.perf_counter()
     engine = connect.from_files(path, memory=memory)
-    release = anonymize(engine, Policy.parse(policy(plain=plain)), progress=said)
+    release = anonymize(engine, Policy.parse(policy(plain=plain)), progress=print_progress)
     counted = spent["groups"]
-    said("joining, sorting and writing", 0)
+    print_progress("joining, sorting and writing", 0)
     release.save(target, force=True)
     whole = time.perf_counter() - start
     verified = spent.pop("groups") - counted
@@ -121,19 +121,19 @@ def in_memory(path: Path, target: Path, said_policy: str) -> dict[str, Any]:
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq
 
-    data, asked, written = (target.with_name(name) for name in ("table.csv", "policy.toml", "release.csv"))
+    data, policy_path, written = (target.with_name(name) for name in ("table.csv", "policy.toml", "release.csv"))
     arrow_csv.write_csv(pq.read_table(path), data)
-    asked.write_text(said_policy, encoding="utf-8")
-    command = [sys.executable, "-m", "shoal", "anonymize", data, "-p", asked, "-o", written, "--force", "-q"]
-    found = []
+    policy_path.write_text(said_policy, encoding="utf-8")
+    command = [sys.executable, "-m", "shoal", "anonymize", data, "-p", policy_path, "-o", written, "--force", "-q"]
+    runs = []
     for _ in range(4):
         start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        found.append({"cpu": cpu, "seconds": time.perf_counter() - start})
-    least = min(found[1:], key=lambda run: run["cpu"])
-    return {**least, "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}
+        runs.append({"cpu": cpu, "seconds": time.perf_counter() - start})
+    fastest = min(runs[1:], key=lambda run: run["cpu"])
+    return {**fastest, "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}
 
 
 def rows_of(path: Path) -> int:
@@ -162,23 +162,23 @@ def copied(path: Path, target: Path, memory: str, *, in_order: bool) -> dict[str
     }
 
 
-def said(what: str, _: float) -> None:
+def print_progress(task: str, _: float) -> None:
     """Progress: what is being done now."""
-    print(f"  {what}", file=sys.stderr, flush=True)
+    print(f"  {task}", file=sys.stderr, flush=True)
 
 
 def watched(command: list[Any], folder: Path) -> dict[str, Any]:
     """What a process prints, and the most that lay in ``folder``, where it spills and writes."""
-    most = 0
+    peak = 0
     environment = os.environ | {"TMPDIR": str(folder)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         while process.poll() is None:
             time.sleep(0.2)
-            most = max(most, sum(size(path) for path in folder.rglob("*")))
+            peak = max(peak, sum(size(path) for path in folder.rglob("*")))
         printed = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise SystemExit(process.returncode)
-    return {**json.loads(printed), "disk": most}
+    return {**json.loads(printed), "disk": peak}
 
 
 def size(path: Path) -> int:
@@ -194,7 +194,7 @@ def write(path: Path, n: int) -> None:
     import pyarrow.parquet as pq
 
     places = [census.COLUMNS.index(column) for column in COLUMNS]
-    done = 0
+    n_written = 0
     unfinished = path.with_suffix(".part")
     with pq.ParquetWriter(unfinished, pa.schema([(column.name, pa.string()) for column in COLUMNS])) as writer:
         for batch in census.codes(n):
@@ -203,20 +203,20 @@ def write(path: Path, n: int) -> None:
                 for j, column in zip(places, COLUMNS, strict=True)
             ]
             writer.write_table(pa.table(arrays, names=[column.name for column in COLUMNS]))
-            done += len(batch[0])
-            print(f"\r{done:,} of {n:,} rows written", end="", file=sys.stderr, flush=True)
+            n_written += len(batch[0])
+            print(f"\r{n_written:,} of {n:,} rows written", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     unfinished.rename(path)
 
 
-def show(found: list[dict[str, Any]]) -> None:
+def show(sizes: list[dict[str, Any]]) -> None:
     """Aligned text."""
     steps = ("group by", "search", "join and write", "verify")
     print(
         f"{'rows':>13}{'distinct':>12}{'seconds':>9}{'CPU s':>9}{'rows/s':>12}{'µs/row':>8}{'peak GB':>9}{'disk GB':>9}"
         f"{'copy s':>9}{'CPU s':>9}{'sorted s':>10}{'CPU s':>9}" + "".join(f"{s:>16}" for s in steps)
     )
-    for row in found:
+    for row in sizes:
         shares = "".join(f"{row[step]:>9.1f} s {row[step] / row['seconds']:>4.0%}" for step in steps)
         print(
             f"{row['rows']:>13,}{row['distinct']:>12,}{row['seconds']:>9.1f}{row['cpu']:>9.1f}"
@@ -227,11 +227,11 @@ def show(found: list[dict[str, Any]]) -> None:
         )
 
 
-def figures(found: list[dict[str, Any]]) -> str:
+def figures(sizes: list[dict[str, Any]]) -> str:
     """The tables and sentences of docs/engines.md."""
     steps = ("group by", "search", "join and write", "verify")
     heads = ("rows", "distinct tuples", "seconds", "rows a second", "peak memory", "on disk", "copy", "sorted copy")
-    made = table(
+    main_table = table(
         (*heads, "times the sorted copy", "group by", "search", "sort, write", "verify"),
         [
             (
@@ -246,10 +246,10 @@ def figures(found: list[dict[str, Any]]) -> str:
                 f"{row['seconds'] / row['sorted copy']['seconds']:.1f}",
                 *(f"{row[step]:.1f} s, {row[step] / row['seconds']:.0%}" for step in steps),
             )
-            for row in found
+            for row in sizes
         ],
     )
-    beside = table(
+    plain_column_table = table(
         ("rows", "plain column", "seconds", "CPU seconds", "times the sorted copy, CPU", "join, write", "peak memory"),
         [
             (
@@ -261,35 +261,35 @@ def figures(found: list[dict[str, Any]]) -> str:
                 f"{row[way]['join and write']:.1f} s",
                 f"{row[way]['peak'] / 1e9:.1f} GB",
             )
-            for row in found
+            for row in sizes
             for way in ("plain", "joined")
             if way == "joined" or row[way]["from counts"]
         ],
     )
-    told = [
+    cpu_sentences = [
         f"In memory, the command line anonymizes {row['rows']:,} rows of CSV with the first of these policies in "
         f"{row['in memory']['cpu']:.1f} seconds of CPU ({row['in memory']['seconds']:.1f} s), start-up included, "
         f"with a peak of {row['in memory']['peak'] / 1e9:.1f} GB."
-        for row in found
+        for row in sizes
         if "in memory" in row
     ] + [
         "With the ten columns of [performance](performance.md) and 5-anonymity, where nearly every row is distinct: "
         f"{row['in memory ten']['cpu']:.1f} seconds of CPU ({row['in memory ten']['seconds']:.1f} s) and "
         f"{row['in memory ten']['peak'] / 1e9:.1f} GB."
-        for row in found
+        for row in sizes
         if "in memory ten" in row
     ]
     cpu = "; ".join(
         f"{row['cpu']:.1f} s for {row['rows']:,} rows, where the sorted copy takes {row['sorted copy']['cpu']:.1f} s"
-        for row in found
+        for row in sizes
     )
     return "\n\n".join(
         [
-            made,
+            main_table,
             wrapped(f"Of CPU, all threads together: {cpu}."),
             wrapped(f"The same with `{PLAIN}` as a plain column, which was not counted with the others:"),
-            beside,
-            *map(wrapped, told),
+            plain_column_table,
+            *map(wrapped, cpu_sentences),
         ]
     )
 
@@ -316,49 +316,58 @@ def main() -> None:
         parser.add_argument(hidden, nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--copy", nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sorted-copy", nargs=2, type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if given := asked.copy or asked.sorted_copy:
-        print(json.dumps(copied(*given, asked.memory, in_order=asked.sorted_copy is not None)))
+    arguments = parser.parse_args()
+    if paths := arguments.copy or arguments.sorted_copy:
+        print(json.dumps(copied(*paths, arguments.memory, in_order=arguments.sorted_copy is not None)))
         return
-    if asked.in_memory:
-        print(json.dumps(in_memory(*asked.in_memory, policy())))
+    if arguments.in_memory:
+        print(json.dumps(in_memory(*arguments.in_memory, policy())))
         return
-    if asked.in_memory_ten:
-        path, target = asked.in_memory_ten
+    if arguments.in_memory_ten:
+        path, target = arguments.in_memory_ten
         ten = target.with_name("ten.parquet")
         census.write(ten, rows_of(path))
         print(json.dumps(in_memory(ten, target, census.policy(5, 0.02))))
         return
-    if given := asked.one or asked.plain or asked.joined:
-        joined = asked.joined is not None
-        print(json.dumps(one(*given, asked.memory, plain=joined or asked.plain is not None, joined=joined)))
+    if paths := arguments.one or arguments.plain or arguments.joined:
+        joined = arguments.joined is not None
+        print(
+            json.dumps(
+                measured_run(*paths, arguments.memory, plain=joined or arguments.plain is not None, joined=joined)
+            )
+        )
         return
-    if asked.page:
-        measured = [row for file in asked.page for row in json.loads(file.read_text())]
+    if arguments.page:
+        measured = [row for file in arguments.page for row in json.loads(file.read_text())]
         between(DOCS / "engines.md", Path(__file__).name, figures(sorted(measured, key=lambda row: int(row["rows"]))))
         return
-    found = []
-    if asked.folder:
-        asked.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
-        folder = asked.folder or Path(scratch)
-        for n in [20_000, *asked.rows]:  # the first compiles the loops, and is not shown
+    sizes = []
+    if arguments.folder:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
+        folder = arguments.folder or Path(scratch)
+        for n in [20_000, *arguments.rows]:  # the first compiles the loops, and is not shown
             path = folder / f"census8_{n}.parquet"
             if not path.exists():
                 print(f"writing {n:,} rows", file=sys.stderr)
                 write(path, n)
             measured = {}
             small = ["in-memory", "in-memory-ten"] if n <= IN_MEMORY else []
-            for what in ("copy", "sorted-copy", "one", "plain", "joined", *small):
+            for step in ("copy", "sorted-copy", "one", "plain", "joined", *small):
                 with tempfile.TemporaryDirectory(dir=folder) as spilled:
                     target = Path(spilled) / "release.parquet"
-                    command = [sys.executable, __file__, f"--{what}", path, target, "--memory", asked.memory]
-                    measured[what] = watched(command, Path(spilled))
-            found.append({**measured.pop("one"), **{what.replace("-", " "): each for what, each in measured.items()}})
-            print(f"{n:,} rows: {found[-1]['seconds']:.1f} s", file=sys.stderr)
-    show(found[1:])
-    if asked.json:
-        asked.json.write_text(json.dumps(found[1:], indent=2) + "\n")
+                    command = [sys.executable, __file__, f"--{step}", path, target, "--memory", arguments.memory]
+                    measured[step] = watched(command, Path(spilled))
+            sizes.append(
+                {
+                    **measured.pop("one"),
+                    **{step.replace("-", " "): step_figures for step, step_figures in measured.items()},
+                }
+            )
+            print(f"{n:,} rows: {sizes[-1]['seconds']:.1f} s", file=sys.stderr)
+    show(sizes[1:])
+    if arguments.json:
+        arguments.json.write_text(json.dumps(sizes[1:], indent=2) + "\n")
 
 
 if __name__ == "__main__":

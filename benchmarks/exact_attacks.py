@@ -22,18 +22,18 @@ def stands_for(text: str, value: str) -> bool:
     """Equal, a star, a mask, a set, a decade, a range of whole numbers or of any."""
     if text == value or text.strip("*") == "":
         return True
-    if found := re.fullmatch(r"(\d+)0s", text):
-        return int(value) // 10 == int(found[1])
-    if found := re.fullmatch(r"(\d+)(x+)", text):
-        return len(value) == len(text) and value.startswith(found[1])
+    if match := re.fullmatch(r"(\d+)0s", text):
+        return int(value) // 10 == int(match[1])
+    if match := re.fullmatch(r"(\d+)(x+)", text):
+        return len(value) == len(text) and value.startswith(match[1])
     if text.startswith("{"):
         return value in text.strip("{}").split(", ")
     if "*" in text:
         return re.fullmatch(re.escape(text).replace(r"\*", "."), value) is not None
-    if found := re.fullmatch(r"\[(\d+), ?(\d+)(\[|\))", text):
-        return int(found[1]) <= int(value) < int(found[2])
-    if found := re.fullmatch(r"(\d+)-(\d+)", text):
-        return int(found[1]) <= int(value) <= int(found[2])
+    if match := re.fullmatch(r"\[(\d+), ?(\d+)(\[|\))", text):
+        return int(match[1]) <= int(value) < int(match[2])
+    if match := re.fullmatch(r"(\d+)-(\d+)", text):
+        return int(match[1]) <= int(value) <= int(match[2])
     return False
 
 
@@ -110,10 +110,10 @@ class Exact:
         out = {"uniform": (self.fits, self.fits.astype(float))}
         for name, score in zip(INTRUDERS[1:], logs, strict=True):
             scores = np.where(self.fits, score, np.inf)
-            least = scores.min(axis=1, keepdims=True)
-            least[np.isinf(least)] = 0
-            picks = self.fits & (scores <= least + 1e-9)
-            out[name] = picks, np.exp(least - scores) if name == "most likely" else picks.astype(float)
+            lowest = scores.min(axis=1, keepdims=True)
+            lowest[np.isinf(lowest)] = 0
+            picks = self.fits & (scores <= lowest + 1e-9)
+            out[name] = picks, np.exp(lowest - scores) if name == "most likely" else picks.astype(float)
         return out
 
     @cached_property
@@ -127,89 +127,96 @@ class Exact:
     def figures(self) -> dict[str, Figure]:
         """Every attack, by the intruder who leaves most above the control."""
         by_all = [self._figures(name) for name in INTRUDERS]
-        return {name: max((one[name] for one in by_all), key=lambda f: (f.above, f.share)) for name in by_all[0]}
+        return {
+            name: max((of_intruder[name] for of_intruder in by_all), key=lambda f: (f.above, f.share))
+            for name in by_all[0]
+        }
 
-    def _figures(self, who: str) -> dict[str, Figure]:
-        picks, held = self.choices[who]
+    def _figures(self, intruder: str) -> dict[str, Figure]:
+        picks, weights = self.choices[intruder]
         n, m = picks.shape
         values, of_record, truth, shares = self._values
         crowd = picks.sum(axis=1)
-        own = (self.owner >= 0) & picks[np.arange(n), np.maximum(self.owner, 0)]
-        alone = (crowd == 1) & ((who != "most likely") | (held.sum(axis=1) < 2))
-        one = np.zeros((m, len(values)))
-        one[np.arange(m), of_record] = 1
-        shown, weighed = picks.astype(float) @ one, held @ one
-        same = (shown > 0).sum(axis=1) == 1
-        said = shown.argmax(axis=1)
+        is_owner = (self.owner >= 0) & picks[np.arange(n), np.maximum(self.owner, 0)]
+        alone = (crowd == 1) & ((intruder != "most likely") | (weights.sum(axis=1) < 2))
+        one_hot = np.zeros((m, len(values)))
+        one_hot[np.arange(m), of_record] = 1
+        value_counts, weighed = picks.astype(float) @ one_hot, weights @ one_hot
+        is_single = (value_counts > 0).sum(axis=1) == 1
+        likeliest = value_counts.argmax(axis=1)
         out = {
-            "singling out": Figure(float((alone & own).mean()), float(alone.mean() / m)),
-            "identity linking": Figure(float((own / np.maximum(crowd, 1)).mean()), 1 / m),
-            "homogeneity": Figure(float((same & (said == truth)).mean()), float((same * shares[said]).mean())),
+            "singling out": Figure(float((alone & is_owner).mean()), float(alone.mean() / m)),
+            "identity linking": Figure(float((is_owner / np.maximum(crowd, 1)).mean()), 1 / m),
+            "homogeneity": Figure(
+                float((is_single & (likeliest == truth)).mean()), float((is_single * shares[likeliest]).mean())
+            ),
         }
-        out |= self._with_insight(shown, truth)
+        out |= self._with_insight(value_counts, truth)
         if self.nearest:
             return out
-        there = crowd > 0
+        has_candidates = crowd > 0
         gain = np.where(weighed > 0, weighed / np.maximum(weighed.sum(axis=1, keepdims=True), 1e-300) - shares, -9.0)
         bet = gain.round(12).argmax(axis=1)
-        out["skewness"] = Figure(float((there & (bet == truth)).mean()), float((there * shares[bet]).mean()))
+        out["skewness"] = Figure(
+            float((has_candidates & (bet == truth)).mean()), float((has_candidates * shares[bet]).mean())
+        )
         guess = self._predicted(weighed)
         out["inference"] = Figure(float((guess == truth).mean()), float((truth == shares.argmax()).mean()))
         if all(value.isdigit() for value in values):
             numbers = np.array([int(value) for value in values])
-            low = np.where(shown > 0, numbers, numbers.max() + 1).min(axis=1)
-            high = np.where(shown > 0, numbers, numbers.min() - 1).max(axis=1)
-            near = there & (high - low <= self.within * (numbers.max() - numbers.min()) + 1e-9)
+            low = np.where(value_counts > 0, numbers, numbers.max() + 1).min(axis=1)
+            high = np.where(value_counts > 0, numbers, numbers.min() - 1).max(axis=1)
+            near = has_candidates & (high - low <= self.within * (numbers.max() - numbers.min()) + 1e-9)
             own_number = np.where(truth >= 0, numbers[truth], -1)
             right = near & (low <= own_number) & (own_number <= high)
             inside = ((numbers >= low[:, None]) & (numbers <= high[:, None])) @ shares
             out["similarity"] = Figure(float(right.mean()), float((near * inside).mean()))
         return out
 
-    def _with_insight(self, shown: Matrix, truth: NDArray[np.int64]) -> dict[str, Figure]:
+    def _with_insight(self, value_counts: Matrix, truth: NDArray[np.int64]) -> dict[str, Figure]:
         """Who can rule a value out, knows a relative's, or takes the own record away (from all that fit)."""
-        known, place = truth >= 0, np.maximum(truth, 0)
-        rows = np.arange(len(shown))
+        has_truth, truth_or_zero = truth >= 0, np.maximum(truth, 0)
+        rows = np.arange(len(value_counts))
 
         def alone(table: Matrix) -> NDArray[np.bool_]:
             """Whether nothing but the person's own value is left."""
-            return known & (table[rows, place] > 0) & ((table > 0).sum(axis=1) == 1)
+            return has_truth & (table[rows, truth_or_zero] > 0) & ((table > 0).sum(axis=1) == 1)
 
-        given = alone(shown)
-        excluded = known & (shown[rows, place] > 0) & ((shown > 0).sum(axis=1) <= 2)
-        one_of_theirs = np.zeros(len(shown))
-        others = shown.copy()
-        others[rows, place] -= known & (shown[rows, place] > 0)
-        for value in range(shown.shape[1]):
-            left = shown.copy()
-            left[:, value] -= others[:, value] > 0
-            one_of_theirs += others[:, value] * alone(left)
-        n_others = others.sum(axis=1)
-        relative = np.where(n_others > 0, one_of_theirs / np.maximum(n_others, 1), given)
-        every = self.fits.astype(float) @ np.eye(shown.shape[1])[self._values[1]]
-        member = known & (every[rows, place] > 0)
+        certain = alone(value_counts)
+        excluded = has_truth & (value_counts[rows, truth_or_zero] > 0) & ((value_counts > 0).sum(axis=1) <= 2)
+        one_of_theirs = np.zeros(len(value_counts))
+        remaining = value_counts.copy()
+        remaining[rows, truth_or_zero] -= has_truth & (value_counts[rows, truth_or_zero] > 0)
+        for value in range(value_counts.shape[1]):
+            left = value_counts.copy()
+            left[:, value] -= remaining[:, value] > 0
+            one_of_theirs += remaining[:, value] * alone(left)
+        n_others = remaining.sum(axis=1)
+        relative = np.where(n_others > 0, one_of_theirs / np.maximum(n_others, 1), certain)
+        every = self.fits.astype(float) @ np.eye(value_counts.shape[1])[self._values[1]]
+        member = has_truth & (every[rows, truth_or_zero] > 0)
         alike = member & ((every > 0).sum(axis=1) == 1) & (every.sum(axis=1) > 1)
-        without = every.copy()
-        without[rows, place] -= member
-        learned = member & ((without > 0).sum(axis=1) == 1)
+        all_but_one = every.copy()
+        all_but_one[rows, truth_or_zero] -= member
+        learned = member & ((all_but_one > 0).sum(axis=1) == 1)
         return {
-            "exclusion": Figure(float(excluded.mean()), float(given.mean())),
-            "relative": Figure(float(relative.mean()), float(given.mean())),
+            "exclusion": Figure(float(excluded.mean()), float(certain.mean())),
+            "relative": Figure(float(relative.mean()), float(certain.mean())),
             "external knowledge": Figure(float(learned.mean()), float(alike.mean())),
         }
 
-    def beside(self, other: Exact) -> Figure:
+    def complementary(self, other: Exact) -> Figure:
         """Both releases: the values that the records that fit have in common."""
-        shown, theirs = (
-            {v: one.fits @ (np.array(one.records[self.sensitive]) == v) for v in self.people_values}
-            for one in (self, other)
+        value_counts, theirs = (
+            {v: release.fits @ (np.array(release.records[self.sensitive]) == v) for v in self.people_values}
+            for release in (self, other)
         )
         n = len(self.owner)
         certain, by_one = np.zeros(n, bool), np.zeros(n, bool)
-        for i, own in enumerate(self.people[self.sensitive]):
-            sets = [{v for v, count in table.items() if count[i]} for table in (shown, theirs)]
-            certain[i] = sets[0] & sets[1] == {own}
-            by_one[i] = certain[i] and {own} in sets
+        for i, own_value in enumerate(self.people[self.sensitive]):
+            sets = [{v for v, count in table.items() if count[i]} for table in (value_counts, theirs)]
+            certain[i] = sets[0] & sets[1] == {own_value}
+            by_one[i] = certain[i] and {own_value} in sets
         return Figure(float(certain.mean()), float(by_one.mean()))
 
     @property
@@ -226,12 +233,12 @@ class Exact:
             count = np.zeros((len(cover), n_values))
             np.add.at(count, (theirs, of_record), 1)
             # One place more for a text that was never seen: a null.
-            given = (count + 1) / (np.bincount(of_record) + len(cover) + 1)
+            likelihood = (count + 1) / (np.bincount(of_record) + len(cover) + 1)
             with np.errstate(divide="ignore"):
-                logs += np.log(cover.T.astype(float) @ given)[mine]
+                logs += np.log(cover.T.astype(float) @ likelihood)[mine]
         logs = np.where(np.isneginf(logs.max(axis=1, keepdims=True)), np.log(shares), logs)
         belief = np.exp(logs - logs.max(axis=1, keepdims=True))
         belief /= belief.sum(axis=1, keepdims=True)
-        there = weighed.sum(axis=1) > 0
+        has_weight = weighed.sum(axis=1) > 0
         score = np.where(weighed > 0, weighed + belief, -1.0)
-        return np.where(there, score.argmax(axis=1), belief.argmax(axis=1))
+        return np.where(has_weight, score.argmax(axis=1), belief.argmax(axis=1))

@@ -76,8 +76,10 @@ def counted(rows: int, columns: int, distinct: int | None, *, apart: bool = Fals
     codes = []
     for j, column in enumerate(census.COLUMNS):
         if j != SENSITIVE and len(hierarchies) < columns:
-            given = policy.columns[column.name].hierarchy
-            built = builders.build(column.name, given, column.values, nulls=False, uncovered="error", folder=Path())
+            column_hierarchy = policy.columns[column.name].hierarchy
+            built = builders.build(
+                column.name, column_hierarchy, column.values, nulls=False, uncovered="error", folder=Path()
+            )
             hierarchies.append(built)
             codes.append(built.encode(column.values)[drawn[j][again]])
     jobs = census.COLUMNS[SENSITIVE]
@@ -88,27 +90,27 @@ def counted(rows: int, columns: int, distinct: int | None, *, apart: bool = Fals
     return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), separately=apart)[0]
 
 
-def solved(table: FrequencyTable, what: str) -> Recoding:
+def solved(table: FrequencyTable, model_name: str) -> Recoding:
     """The best node under k = 5 and a model."""
     terms = Terms(limit=int(SHARE * table.n_records), objective="arx-loss")
-    return SEARCHES["optimal"](Problem(table, (KAnonymity(k=5), *MODELS[what]), terms))
+    return SEARCHES["optimal"](Problem(table, (KAnonymity(k=5), *MODELS[model_name]), terms))
 
 
-def searched(path: Path, what: str) -> dict[str, Any]:
+def searched(path: Path, model_name: str) -> dict[str, Any]:
     """Read a table, search, and tell what it took."""
     table: FrequencyTable = pickle.loads(path.read_bytes())
-    if not MODELS[what]:
+    if not MODELS[model_name]:
         table = replace(table, sensitive={})  # nothing asks for the jobs
-    solved(table.selected(np.arange(min(LOADING, table.n_classes))), what)  # loads the compiled loops
+    solved(table.selected(np.arange(min(LOADING, table.n_classes))), model_name)  # loads the compiled loops
     start, cpu = time.perf_counter(), time.process_time()
-    found = solved(table, what)
+    recoding = solved(table, model_name)
     return {
-        "what": what,
+        "what": model_name,
         "rows": table.n_records,
         "columns": len(table.columns),
         "distinct": table.n_classes,
-        "seen": found.n_evaluated,
-        "proved": found.proved,
+        "seen": recoding.n_evaluated,
+        "proved": recoding.proved,
         "wall": time.perf_counter() - start,
         "cpu": time.process_time() - cpu,
         "peak": peak(),
@@ -121,25 +123,34 @@ def peak() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def measured(path: Path, what: str) -> dict[str, Any]:
+def measured(path: Path, model_name: str) -> dict[str, Any]:
     """The same in a process of its own."""
-    call = [sys.executable, __file__, "--one", str(path), what]
-    done = subprocess.run(call, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    call = [sys.executable, __file__, "--one", str(path), model_name]
+    finished = subprocess.run(call, check=True, capture_output=True, text=True)
+    return dict(json.loads(finished.stdout.splitlines()[-1]))
 
 
-def written_table(found: list[dict[str, Any]]) -> str:
+def written_table(runs: list[dict[str, Any]]) -> str:
     """A line per table, with seconds and memory of every model."""
     from page import table as written
 
-    head = ["rows", "columns", "distinct", *(f"{what}: {unit}" for what in MODELS for unit in ("CPU s", "MB"))]
-    sizes = list(dict.fromkeys((row["rows"], row["columns"], row["distinct"]) for row in found))
+    head = [
+        "rows",
+        "columns",
+        "distinct",
+        *(f"{model_name}: {unit}" for model_name in MODELS for unit in ("CPU s", "MB")),
+    ]
+    sizes = list(dict.fromkeys((row["rows"], row["columns"], row["distinct"]) for row in runs))
     lines = []
     for size in sizes:
-        of = {row["what"]: row for row in found if (row["rows"], row["columns"], row["distinct"]) == size}
-        if not all(row["proved"] for row in of.values()):
+        run_of_model = {row["what"]: row for row in runs if (row["rows"], row["columns"], row["distinct"]) == size}
+        if not all(row["proved"] for row in run_of_model.values()):
             raise SystemExit("a search ended without a proof")
-        figures = [text for what in MODELS for text in (f"{of[what]['cpu']:.2f}", f"{of[what]['peak']:.0f}")]
+        figures = [
+            text
+            for model_name in MODELS
+            for text in (f"{run_of_model[model_name]['cpu']:.2f}", f"{run_of_model[model_name]['peak']:.0f}")
+        ]
         lines.append([*(f"{number:,}" for number in size), *figures])
     return written(head, lines)
 
@@ -151,11 +162,14 @@ def drawn(parts: dict[str, list[dict[str, Any]]]) -> list[list[Plot]]:
     return [
         [
             lines(
-                {what: [(row[part], row[key]) for row in found if row["what"] == what] for what in MODELS},
+                {
+                    model_name: [(row[part], row[key]) for row in runs if row["what"] == model_name]
+                    for model_name in MODELS
+                },
                 (part, title),
                 logs=(part != "columns", True),
             )
-            for part, found in parts.items()
+            for part, runs in parts.items()
         ]
         for key, title in (("cpu", "CPU seconds"), ("peak", "peak MB"))
     ]
@@ -166,28 +180,28 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=LARGEST, help="rows of the largest table")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/performance_sensitive.md")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)  # a table and a model, in a process of its own
-    asked = parser.parse_args()
-    if asked.one:
-        print(json.dumps(searched(Path(asked.one[0]), asked.one[1])))
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(searched(Path(arguments.one[0]), arguments.one[1])))
         return
     parts: dict[str, list[dict[str, Any]]] = {"rows": [], "columns": [], "distinct": []}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table"
         path.write_bytes(pickle.dumps(counted(30_000, 4, None)))
-        for what in MODELS:
-            measured(path, what)  # compiles
-        for part, rows, columns, distinct in tables(asked.largest):
+        for model_name in MODELS:
+            measured(path, model_name)  # compiles
+        for part, rows, columns, distinct in tables(arguments.largest):
             path.write_bytes(pickle.dumps(counted(rows, columns, distinct)))
-            parts[part] += [measured(path, what) for what in MODELS]
+            parts[part] += [measured(path, model_name) for model_name in MODELS]
             print(f"{part}: {rows:,} rows, {columns} columns", file=sys.stderr)
-    for part, found in parts.items():
-        print(f"{part}\n\n{written_table(found)}\n")
-    if asked.page:
+    for part, runs in parts.items():
+        print(f"{part}\n\n{written_table(runs)}\n")
+    if arguments.page:
         from charts import save_panels
         from page import DOCS, between, folded
 
-        for part, found in parts.items():
-            text = folded(GROWING[part], written_table(found))
+        for part, runs in parts.items():
+            text = folded(GROWING[part], written_table(runs))
             between(DOCS / "performance_sensitive.md", f"growth.py, {part},", text)
         save_panels(drawn(parts), DOCS / "growth.svg", "CPU seconds and memory by rows, columns and distinct tuples")
 

@@ -27,12 +27,12 @@ WEIGHTS = {"age": 0.5, "stay": 2}
 
 def fastest(step: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     """Return the CPU seconds of the fastest repeat, and its result."""
-    seconds, found = [], None
+    seconds, result = [], None
     for _ in range(repeats):
         start = time.process_time()
-        found = step()
+        result = step()
         seconds.append(time.process_time() - start)
-    return min(seconds), found
+    return min(seconds), result
 
 
 def main() -> None:
@@ -40,12 +40,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rng = np.random.default_rng(0)
-    age = rng.integers(0, 110, given.rows)
-    stay = np.clip(age // 10 + rng.integers(0, 9, given.rows), 0, 60)
+    age = rng.integers(0, 110, arguments.rows)
+    stay = np.clip(age // 10 + rng.integers(0, 9, arguments.rows), 0, 60)
     table = pa.table({"age": age, "stay": stay})
-    design = np.c_[np.ones(given.rows), age]
+    design = np.c_[np.ones(arguments.rows), age]
     steps: list[tuple[str, dict[str, Any], Callable[[], Any]]] = [
         ("sum", {"sum": ["age"]}, lambda: int(age.sum())),
         ("mean", {"mean": ["age"]}, lambda: float(age.mean())),
@@ -54,7 +54,7 @@ def main() -> None:
     ]
     for scheme in ("bfv", "ckks"):
         with tempfile.TemporaryDirectory() as folder:
-            measure(scheme, table, steps, given.repeats, Path(folder))
+            measure(scheme, table, steps, arguments.repeats, Path(folder))
 
 
 def measure(
@@ -71,9 +71,9 @@ def measure(
         f"{size / (16 * len(table)):.0f} times the numbers",
         flush=True,
     )
-    for name, asked, plain in steps:
+    for name, request, plain in steps:
         bare, _ = fastest(plain, repeats)
-        computing, result = fastest(partial(he.compute, encrypted, public, **asked), repeats)
+        computing, result = fastest(partial(he.compute, encrypted, public, **request), repeats)
         decrypting, opened = fastest(partial(he.decrypt, result, secret), repeats)
         error = max((_largest(value) for value in opened.errors.values()), default=0.0)
         print(

@@ -55,9 +55,9 @@ def hidden(data: pa.Table, k: int, matches: str) -> tuple[int, float]:
         "release": {"algorithm": "suppress_cells", "nulls": "wildcard", "matches": matches},
     }
     start = time.process_time()
-    found = shoal.anonymize(data, policy)
+    release = shoal.anonymize(data, policy)
     cpu = time.process_time() - start
-    return sum(found.table[name].null_count - data[name].null_count for name in data.column_names), cpu
+    return sum(release.table[name].null_count - data[name].null_count for name in data.column_names), cpu
 
 
 def main() -> None:

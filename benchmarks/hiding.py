@@ -75,9 +75,9 @@ def main() -> None:
             seconds = time.process_time() - start
             plain = plain or seconds
             hiding = release.recoding.hiding
-            told = "" if hiding is None else hiding.sentence
+            sentence = "" if hiding is None else hiding.sentence
             ratio = seconds / plain
-            print(f"{algorithm:<10} {n_results:>7} {release.classes:>8} {seconds:>7.2f} {ratio:>6.1f}  {told}")
+            print(f"{algorithm:<10} {n_results:>7} {release.classes:>8} {seconds:>7.2f} {ratio:>6.1f}  {sentence}")
 
 
 if __name__ == "__main__":

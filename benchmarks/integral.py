@@ -33,26 +33,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--subsets", type=int, default=1_000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(f"{'rows':>8}  {'result':<28} {'seconds':>8}  {'different':>9}  {'generators':>10}  published")
-    for n in given.rows:
+    for n in arguments.rows:
         table = people(n)
-        asked = (
+        cases = (
             ("mean", "income", [], 1_000.0),
             ("median", "income", [], 1_000.0),
             ("regression", "income", ["age", "years"], [5_000.0, 100.0, 500.0]),
             ("tree", "ill", ["age", "years"], 10.0),
         )
-        for statistic, column, on, step in asked:
+        for statistic, column, on, step in cases:
             start = time.perf_counter()
-            found = shoal.integral_privacy(table, statistic, column, on=on, step=step, subsets=given.subsets, depth=2)[
-                0
-            ]
+            answer = shoal.integral_privacy(
+                table, statistic, column, on=on, step=step, subsets=arguments.subsets, depth=2
+            )[0]
             seconds = time.perf_counter() - start
-            best = found.recurrences[0].generators
+            best = answer.recurrences[0].generators
             print(
-                f"{n:>8}  {statistic + ' of ' + column:<28} {seconds:>8.2f}  {found.different:>9}  {best:>10}  "
-                f"{found.published}"
+                f"{n:>8}  {statistic + ' of ' + column:<28} {seconds:>8.2f}  {answer.different:>9}  {best:>10}  "
+                f"{answer.published}"
             )
 
 

@@ -27,14 +27,14 @@ from shoal.engines.local import LocalEngine
 from shoal.linkage import distance_linkage, pattern_counts, probabilistic_linkage
 
 
-def timed(what: str, work: Callable[[], Any]) -> Any:
+def timed(title: str, work: Callable[[], Any]) -> Any:
     """The result, after printing what it cost; the first call pays for compilation and is not counted."""
     wall, cpu = time.perf_counter(), time.process_time()
-    found = work()
+    result = work()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what:<52} {cpu:8.2f} CPU s {wall:8.2f} s {peak:6.2f} GB peak")
-    return found
+    print(f"{title:<52} {cpu:8.2f} CPU s {wall:8.2f} s {peak:6.2f} GB peak")
+    return result
 
 
 def masked(table: pa.Table, rng: np.random.Generator) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -59,15 +59,16 @@ def main() -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as name:
         data = census(arguments.data, Path(name))
-        known = LocalEngine.of(data.table).table
-    ages = pa.array([int(text.split()[-1]) for text in known["age"].to_pylist()])  # invented ones are "age 41"
-    known = known.set_column(known.column_names.index("age"), "age", ages)
-    release, truth = masked(known, rng)
-    distance_linkage(known.slice(0, 50), release.slice(0, 50))
-    found = timed(
-        f"nearest of {len(release):,} for each of {len(known):,}", lambda: distance_linkage(known, release, truth=truth)
+        known_table = LocalEngine.of(data.table).table
+    ages = pa.array([int(text.split()[-1]) for text in known_table["age"].to_pylist()])  # invented ones are "age 41"
+    known_table = known_table.set_column(known_table.column_names.index("age"), "age", ages)
+    release, truth = masked(known_table, rng)
+    distance_linkage(known_table.slice(0, 50), release.slice(0, 50))
+    linkage = timed(
+        f"nearest of {len(release):,} for each of {len(known_table):,}",
+        lambda: distance_linkage(known_table, release, truth=truth),
     )
-    print(f"{data.name}: {found.risk:.1%} found again, {found.singled_out:,} without a tie")
+    print(f"{data.name}: {linkage.risk:.1%} found again, {linkage.singled_out:,} without a tie")
 
     n = arguments.rows
     chosen = [j for j, column in enumerate(COLUMNS) if column.name not in ("race", "sex")]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from charts import lines, save_panels
-from models import asked, redrawn
+from models import policy_of, redrawn
 from optimal import census
 from page import between
 from page import table as written
@@ -220,7 +220,7 @@ def main() -> None:
                 print("NCP", what, {who: (round(each["loss"], 4), round(each["wall"], 2)) for who, each in of.items()})
         found["models"] = {}
         for what, model in MODELS.items():
-            policy = asked(data, model, 0.0)
+            policy = policy_of(data, model, 0.0)
             apart = engine.count(policy, apart=True).table
             searches = {name: SEARCHES[name] for name in OTHERS}
             searches |= {"local": SEARCHES["local"]}

@@ -41,19 +41,19 @@ def nearness(table: FrequencyTable, k: int) -> dict[str, float]:
     problem = plain(table, k)()
     answer = SEARCHES["local"](problem)
     partition, space = partition_of(answer, problem), Space(problem)
-    found = {"loss": losses(problem, answer)["arx-loss"]}
+    figures = {"loss": losses(problem, answer)["arx-loss"]}
     sums = []
     for weights in np.eye(len(space.columns)):
-        of = PricedTuples.of(space, weights, partition)
-        sums.append(float(of.cost @ of.counts) + of.ground * table.n_records)
+        priced = PricedTuples.of(space, weights, partition)
+        sums.append(float(priced.cost @ priced.counts) + priced.ground * table.n_records)
     for name, weights in (("mean cell loss", space.loss.slopes), ("tangent", space.weights(np.array(sums)))):
         start = time.process_time()
         tuples = PricedTuples.of(space, weights, partition)
-        found[name] = float(tuples.cost @ tuples.counts) / table.n_records
+        figures[name] = float(tuples.cost @ tuples.counts) / table.n_records
         for total in least_costs(problem, tuples, ROUNDS):
-            found[f"{name}, bound"] = total / table.n_records - tuples.ground
-        found[f"{name}, seconds"] = time.process_time() - start
-    return found
+            figures[f"{name}, bound"] = total / table.n_records - tuples.ground
+        figures[f"{name}, seconds"] = time.process_time() - start
+    return figures
 
 
 def main() -> None:
@@ -66,16 +66,16 @@ def main() -> None:
         data = census(arguments.data, Path(folder))
         table = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)), apart=True).table
         SEARCHES["local"](plain(table.selected(range(300)), 5)())  # compiles
-    found = {k: nearness(table, k) for k in arguments.k}
+    by_k = {k: nearness(table, k) for k in arguments.k}
     text = written(
-        ("", *(f"k = {k}" for k in found)),
+        ("", *(f"k = {k}" for k in by_k)),
         [
-            ("ARX's loss", *(f"{of['loss']:.4f}" for of in found.values())),
-            ("by its tangent", *(f"{of['tangent']:.4f}" for of in found.values())),
-            ("no partition is below", *(f"{of['tangent, bound']:.4f}" for of in found.values())),
-            ("mean cell loss", *(f"{of['mean cell loss']:.4f}" for of in found.values())),
-            ("no partition is below", *(f"{of['mean cell loss, bound']:.4f}" for of in found.values())),
-            ("CPU seconds of this bound", *(f"{of['mean cell loss, seconds']:.1f}" for of in found.values())),
+            ("ARX's loss", *(f"{figures['loss']:.4f}" for figures in by_k.values())),
+            ("by its tangent", *(f"{figures['tangent']:.4f}" for figures in by_k.values())),
+            ("no partition is below", *(f"{figures['tangent, bound']:.4f}" for figures in by_k.values())),
+            ("mean cell loss", *(f"{figures['mean cell loss']:.4f}" for figures in by_k.values())),
+            ("no partition is below", *(f"{figures['mean cell loss, bound']:.4f}" for figures in by_k.values())),
+            ("CPU seconds of this bound", *(f"{figures['mean cell loss, seconds']:.1f}" for figures in by_k.values())),
         ],
     )
     print(text)

@@ -30,8 +30,8 @@ def plain(numbers: NDArray[np.float64], k: int) -> GroupOf:
     group = np.full(len(numbers), -1)
     left, n_groups = np.arange(len(numbers)), 0
     while len(left) >= 2 * k:
-        own = numbers[left]
-        start = own[((own - own.mean(axis=0)) ** 2).sum(axis=1).argmax()]
+        remaining_numbers = numbers[left]
+        start = remaining_numbers[((remaining_numbers - remaining_numbers.mean(axis=0)) ** 2).sum(axis=1).argmax()]
         for _ in range(1 + (len(left) >= 3 * k)):
             away = ((numbers[left] - start) ** 2).sum(axis=1)
             members = left[np.argsort(away, kind="stable")[:k]]
@@ -65,9 +65,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(f"{'rows':>8} {'method':>16} {'CPU s':>9} {'100 SSE/SST':>12}")
-    for n in given.rows:
+    for n in arguments.rows:
         numbers = np.random.default_rng(0).normal(size=(n, 3))
         points = Points.from_columns(list(numbers.T), n=n)
         runs: dict[str, Callable[[], GroupOf]] = {
@@ -81,15 +81,17 @@ def main() -> None:
             runs["plain NumPy"] = lambda points=points: plain(points.numbers, 3)
         for name, run in runs.items():
             seconds, group = best(run)
-            of = Points(points.numbers[:, :1], points.signs, points.prices, True) if "one" in name else points
-            print(f"{n:>8,} {name:>16} {seconds:9.3f} {lost(of, group):12.3f}")
-    if given.data is not None:
-        with given.data.open(encoding="utf-8") as lines:
+            masked_points = (
+                Points(points.numbers[:, :1], points.signs, points.prices, True) if "one" in name else points
+            )
+            print(f"{n:>8,} {name:>16} {seconds:9.3f} {lost(masked_points, group):12.3f}")
+    if arguments.data is not None:
+        with arguments.data.open(encoding="utf-8") as lines:
             columns = next(lines).strip().split(",")
         print(f"\n{'k':>8} {'mdav':>8} {'v-mdav':>8} {'improved':>9} {'univariate':>11}")
         for k in (3, 5, 10):
             figures = [
-                100 * microaggregate(given.data, columns, k=k, **options).loss
+                100 * microaggregate(arguments.data, columns, k=k, **options).loss
                 for options in ({}, {"method": "v-mdav"}, {"improve": True}, {"method": "univariate"})
             ]
             print(f"{k:>8} {figures[0]:8.2f} {figures[1]:8.2f} {figures[2]:9.2f} {figures[3]:11.2f}")

@@ -52,7 +52,7 @@ REPEATS = 5
 SHARES = (0.0, 0.02, 0.05)
 
 
-def asked(data: Census, model: dict[str, Any], share: float, *sensitive: str) -> Policy:
+def policy_of(data: Census, model: dict[str, Any], share: float, *sensitive: str) -> Policy:
     """k = 5 and the model on the sensitive columns, occupation unless others are named."""
     columns = {
         name: {
@@ -76,10 +76,10 @@ class Solution(NamedTuple):
     loss: float
     suppressed: int
 
-    def row(self, what: str, share: float) -> tuple[str, ...]:
+    def row(self, model_name: str, share: float) -> tuple[str, ...]:
         """Write it as a row of a table."""
         figures = (f"{self.seconds:.3f}", f"{self.seen:,}", f"{self.nodes:,}", f"{self.loss:.7f}")
-        return (what, f"{share:.0%}", *figures, f"{self.suppressed:,}")
+        return (model_name, f"{share:.0%}", *figures, f"{self.suppressed:,}")
 
 
 def solved(table: FrequencyTable, policy: Policy, repeats: int = 1) -> Solution:
@@ -95,7 +95,7 @@ def solved(table: FrequencyTable, policy: Policy, repeats: int = 1) -> Solution:
     return Solution(best, recoding.n_evaluated, recoding.n_nodes, loss, parts.n_suppressed)
 
 
-class Beside(NamedTuple):
+class PeerFigures(NamedTuple):
     """What ARX needed for the same problem."""
 
     seconds: float
@@ -103,21 +103,21 @@ class Beside(NamedTuple):
     nodes: int
 
 
-def arx(data: Census) -> dict[tuple[str, float], Beside]:
+def arx(data: Census) -> dict[tuple[str, float], PeerFigures]:
     """Run ARX on every problem, warm, one thread's CPU time, the best of five; nothing where none is named."""
     classpath = os.environ.get("SHOAL_ARX_CLASSPATH")
     if not classpath or data.name != "Adult":
         return {}
-    problems = [(what, share) for what in MODELS for share in SHARES]
+    problems = [(model_name, share) for model_name in MODELS for share in SHARES]
     with tempfile.TemporaryDirectory() as classes:
         driver = Path(__file__).parent / "arx" / "Models.java"
         subprocess.run(["javac", "-d", classes, "-cp", classpath, str(driver)], check=True)
-        given = [part for what, share in problems for part in (OF_ARX[what], str(share), str(REPEATS))]
-        command = ["java", "-cp", f"{classes}{os.pathsep}{classpath}", "Models", str(data.table.parent), *given]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line.split() for line in done.stdout.splitlines() if len(line.split()) == 5]
+        arguments = [part for model_name, share in problems for part in (OF_ARX[model_name], str(share), str(REPEATS))]
+        command = ["java", "-cp", f"{classes}{os.pathsep}{classpath}", "Models", str(data.table.parent), *arguments]
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in finished.stdout.splitlines() if len(line.split()) == 5]
     return {
-        problem: Beside(float(seconds), loss, int(nodes))
+        problem: PeerFigures(float(seconds), loss, int(nodes))
         for problem, (_, _, seconds, loss, nodes) in zip(problems, lines, strict=True)
     }
 
@@ -127,11 +127,11 @@ def redrawn(table: FrequencyTable, n: int, share: float) -> FrequencyTable:
     rng = np.random.default_rng(0)
     rows = np.repeat(table.codes, table.counts, axis=0)
     # The sensitive values of the records in the same order, class by class.
-    held = {h.domain: np.repeat(h.values, h.counts) for h in table.sensitive.values()}
+    value_pools = {h.domain: np.repeat(h.values, h.counts) for h in table.sensitive.values()}
     drawn = rng.integers(0, len(rows), n)
     again = np.column_stack([column[rng.integers(0, len(rows), n)] for column in rows.T])
     codes = np.where(rng.random((n, rows.shape[1])) < share, again, rows[drawn]).astype(np.int32)
-    sensitive = {domain: values[drawn] for domain, values in held.items() if domain is not None}
+    sensitive = {domain: values[drawn] for domain, values in value_pools.items() if domain is not None}
     return count_records(table.columns, codes, sensitive, None, table.hierarchies)[0]
 
 
@@ -143,26 +143,26 @@ def geometric(ratios: Sequence[float]) -> float:
 HEAD = ("k = 5 and", "suppress at most", "CPU s", "nodes seen", "of", "loss", "suppressed")
 
 
-def one_column(data: Census, engine: LocalEngine, beside: dict[tuple[str, float], Beside]) -> str:
+def one_column(data: Census, engine: LocalEngine, of_arx: dict[tuple[str, float], PeerFigures]) -> str:
     """Each model and share on Adult, beside ARX."""
     rows = []
     faster: dict[float, list[float]] = {share: [] for share in SHARES}
     n_same = 0
-    for what, model in MODELS.items():
+    for model_name, model in MODELS.items():
         for share in SHARES:
-            policy = asked(data, model, share)
+            policy = policy_of(data, model, share)
             table = engine.count(policy).table
             solved(table, policy)  # warm
-            found = solved(table, policy, REPEATS)
-            other = beside.get((what, share))
+            solution = solved(table, policy, REPEATS)
+            other = of_arx.get((model_name, share))
             if other is None:
-                rows.append(found.row(what, share))
+                rows.append(solution.row(model_name, share))
                 continue
-            ratio = other.seconds / found.seconds
+            ratio = other.seconds / solution.seconds
             faster[share].append(ratio)
-            n_same += abs(float(other.loss) - found.loss) < 1e-6
-            rows.append((*found.row(what, share), f"{other.seconds:.3f}", f"{other.nodes:,}", f"{ratio:.1f}"))
-    if not beside:
+            n_same += abs(float(other.loss) - solution.loss) < 1e-6
+            rows.append((*solution.row(model_name, share), f"{other.seconds:.3f}", f"{other.nodes:,}", f"{ratio:.1f}"))
+    if not of_arx:
         return folded("Every search", written(HEAD, rows))
     suppressing = [ratio for share, ratios in faster.items() if share for ratio in ratios]
     return (
@@ -176,11 +176,11 @@ def one_column(data: Census, engine: LocalEngine, beside: dict[tuple[str, float]
 def two_columns(data: Census, engine: LocalEngine) -> str:
     """Each model on two sensitive columns."""
     rows = []
-    for what, model in MODELS.items():
-        policy = asked(data, model, 0.02, "occupation", "education")
+    for model_name, model in MODELS.items():
+        policy = policy_of(data, model, 0.02, "occupation", "education")
         table = engine.count(policy).table
         solved(table, policy)
-        rows.append(solved(table, policy, 3).row(what, 0.02))
+        rows.append(solved(table, policy, 3).row(model_name, 0.02))
     return written(HEAD, rows)
 
 
@@ -190,8 +190,10 @@ def million_rows(data: Census, engine: LocalEngine) -> str:
     million = redrawn(engine.count(plain).table, 1_000_000, 0.2)
     alone = "nothing else, nine columns"
     rows = [solved(million, Policy.parse(data.policy(5, share))).row(alone, share) for share in SHARES]
-    million = redrawn(engine.count(asked(data, MODELS["distinct 3-diversity"], 0.02)).table, 1_000_000, 0.2)
-    rows += [solved(million, asked(data, model, 0.02)).row(what, 0.02) for what, model in MODELS.items()]
+    million = redrawn(engine.count(policy_of(data, MODELS["distinct 3-diversity"], 0.02)).table, 1_000_000, 0.2)
+    rows += [
+        solved(million, policy_of(data, model, 0.02)).row(model_name, 0.02) for model_name, model in MODELS.items()
+    ]
     return written(HEAD, rows)
 
 
@@ -203,9 +205,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         data = census(arguments.data, Path(name))
         engine = LocalEngine.of(data.table)
-        beside = arx(data)
+        of_arx = arx(data)
         parts = {
-            "one sensitive column": one_column(data, engine, beside),
+            "one sensitive column": one_column(data, engine, of_arx),
             "two sensitive columns": two_columns(data, engine),
             "a million rows": million_rows(data, engine),
         }

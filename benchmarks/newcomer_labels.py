@@ -56,7 +56,7 @@ ROLES = {"i": "identifier", "q": "quasi", "s": "sensitive", "p": "plain"}
 
 def labels(text: str) -> dict[str, str]:
     """The role of each column, as it was written by hand."""
-    pairs = (each.rsplit(" ", 1) for each in text.split(", "))
+    pairs = (entry.rsplit(" ", 1) for entry in text.split(", "))
     return {column: ROLES[letter] for column, letter in pairs}
 
 

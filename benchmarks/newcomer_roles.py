@@ -46,8 +46,8 @@ def main() -> None:
                 for column in differ
                 if column not in constant
             )
-            told = "; ".join(f"{column} {by_hand[column]} -> {guesses[column]}" for column in differ)
-            print(f"{table:<20} {len(by_hand) - len(differ):>3} of {len(by_hand):>3}  {told}")
+            differences = "; ".join(f"{column} {by_hand[column]} -> {guesses[column]}" for column in differ)
+            print(f"{table:<20} {len(by_hand) - len(differ):>3} of {len(by_hand):>3}  {differences}")
         agree = sum(n for (role, guess), n in pairs.items() if role == guess)
         cautious = sum(n for (role, guess), n in pairs.items() if role in ("plain", "sensitive") and guess == "quasi")
         share = agree / pairs.total()

@@ -79,15 +79,15 @@ class Census:
         )
 
 
-def census(given: Path | None, scratch: Path) -> Census:
+def census(named_folder: Path | None, scratch: Path) -> Census:
     """Adult where it is found, else a generated table of the same size and lattice."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult"
+    shared_folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult"
     named = os.environ.get("SHOAL_ADULT")
-    for folder in (given, Path(named) if named else None, beside):
+    for folder in (named_folder, Path(named) if named else None, shared_folder):
         if folder is not None and (folder / "adult.csv").is_file():
             files = {column: folder / f"adult_hierarchy_{column}.csv" for column in COLUMNS}
             return Census("Adult", folder / "adult.csv", files)
-        if folder is not None and folder != beside:
+        if folder is not None and folder != shared_folder:
             sys.exit(f"{folder}: no adult.csv in this folder")
     return generated(scratch)
 
@@ -135,13 +135,13 @@ def process(arguments: Sequence[str], cache: Path) -> Usage:
     command = [sys.executable, "-c", "from shoal.cli.commands import main; main()", *arguments]
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
-    _, status, used = os.wait4(child.pid, 0)  # the usage of this child alone, not of the largest so far
+    _, status, usage = os.wait4(child.pid, 0)  # the usage of this child alone, not of the largest so far
     wall = time.perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         sys.exit(f"shoal {arguments[0]} ended with exit code {child.returncode}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit / 1e6)
+    return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
 
 
 def processes(data: Census, scratch: Path, repeats: int) -> Iterator[tuple[str, Usage]]:
@@ -170,8 +170,8 @@ def first_use(data: Census, scratch: Path) -> dict[str, dict[str, float]]:
     policy.write_text(data.policy(5, 0.02))
     command = [sys.executable, __file__, "--solve-twice", str(data.table), str(policy)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(scratch / "empty cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    first, again = json.loads(done.stdout)
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    first, again = json.loads(finished.stdout)
     return {"first": first, "again": again, "compilation": {clock: first[clock] - again[clock] for clock in first}}
 
 
@@ -180,9 +180,9 @@ def solve_twice(table: Path, policy: Path) -> list[dict[str, float]]:
     from shoal.engines.local import LocalEngine
     from shoal.policy import Policy
 
-    asked = Policy.load(policy)
+    loaded_policy = Policy.load(policy)
     engines = LocalEngine.of(table), LocalEngine.of(table)
-    return [vars(timed(partial(_solved, engine, asked), 1)[0]) for engine in engines]
+    return [vars(timed(partial(_solved, engine, loaded_policy), 1)[0]) for engine in engines]
 
 
 def _solved(engine: Any, policy: Any) -> Any:
@@ -291,38 +291,40 @@ def arx(data: Census, repeats: int) -> list[float] | None:
         subprocess.run(["javac", "-d", classes, "-cp", classpath, str(driver)], check=True)
         problems = [part for k in KS for share in SHARES for part in (str(k), str(share), str(repeats))]
         command = ["java", "-cp", f"{classes}{os.pathsep}{classpath}", "Adult", str(data.table.parent), *problems]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line.split() for line in done.stdout.splitlines() if len(line.split()) == 4]
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in finished.stdout.splitlines() if len(line.split()) == 4]
     return [float(seconds) for _, _, seconds, _ in lines]
 
 
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def show(found: dict[str, Any]) -> None:
+def show(results: dict[str, Any]) -> None:
     """Aligned text."""
-    print(f"{found['date']}, {found['machine']['cpu']}, {found['machine']['cores']} cores")
-    print(", ".join(f"{name} {number}" for name, number in found["machine"]["versions"].items()))
-    print(f"Table: {found['data']}, {found['records']:,} records, {found['distinct']:,} distinct tuples\n")
+    print(f"{results['date']}, {results['machine']['cpu']}, {results['machine']['cores']} cores")
+    print(", ".join(f"{name} {number}" for name, number in results["machine"]["versions"].items()))
+    print(f"Table: {results['data']}, {results['records']:,} records, {results['distinct']:,} distinct tuples\n")
 
-    print(f"optimal, objective arx-loss; best of {found['repeats']} each")
+    print(f"optimal, objective arx-loss; best of {results['repeats']} each")
     head = ("k", "may suppress", "wall s", "CPU s", "× group-by", "nodes seen", "of", "loss", "suppressed")
-    beside = "arx" in found["searches"][0]
-    if beside:
+    has_arx = "arx" in results["searches"][0]
+    if has_arx:
         head = (*head, "ARX CPU s", "× faster")
-    _print_table(head, [_cells(row) for row in found["searches"]])
-    if beside:
-        faster = [row["arx"] / row["cpu"] for row in found["searches"]]
+    _print_table(head, [_cells(row) for row in results["searches"]])
+    if has_arx:
+        faster = [row["arx"] / row["cpu"] for row in results["searches"]]
         print(f"Geometric mean of × faster: {math.exp(sum(map(math.log, faster)) / len(faster)):.1f}")
-    one = found["group_by"]
-    print(f"\nOne plain group-by of the 9 columns over the rows ({one['engine']}): {one['cpu']:.4f} s CPU\n")
+    group_by = results["group_by"]
+    print(f"\nOne plain group-by of the 9 columns over the rows ({group_by['engine']}): {group_by['cpu']:.4f} s CPU\n")
 
     names = {"first": "first time, nothing compiled", "again": "again", "compilation": "compilation: the difference"}
-    uses = [(names[what], f"{t['wall']:.2f}", f"{t['cpu']:.2f}") for what, t in found["first_use"].items()]
+    uses = [(names[use], f"{t['wall']:.2f}", f"{t['cpu']:.2f}") for use, t in results["first_use"].items()]
     _print_table(("counting and searching, k = 5, 2 %", "wall s", "CPU s"), uses)
     print()
 
-    rows = [(name, f"{u['wall']:.2f}", f"{u['cpu']:.2f}", f"{u['peak']:.0f}") for name, u in found["processes"].items()]
+    rows = [
+        (name, f"{u['wall']:.2f}", f"{u['cpu']:.2f}", f"{u['peak']:.0f}") for name, u in results["processes"].items()
+    ]
     _print_table(("whole process", "wall s", "CPU s", "peak MB"), rows)
 
 
@@ -358,8 +360,8 @@ def _machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "versions": {"Python": platform.python_version(), **parts}}
 
 
-def _say(what: str) -> None:
-    print(what, file=sys.stderr)
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def main() -> None:
@@ -368,34 +370,36 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts (default 5)")
     parser.add_argument("--solve-twice", type=Path, nargs=2, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.solve_twice:
-        print(json.dumps(solve_twice(*asked.solve_twice)))
+    arguments = parser.parse_args()
+    if arguments.solve_twice:
+        print(json.dumps(solve_twice(*arguments.solve_twice)))
         return
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        data = census(asked.data, scratch)
+        data = census(arguments.data, scratch)
         _say("whole processes")
-        used = {what: vars(usage) for what, usage in processes(data, scratch, asked.repeats)}
+        process_usage = {
+            process_name: vars(usage) for process_name, usage in processes(data, scratch, arguments.repeats)
+        }
         _say("first use")
         first = first_use(data, scratch)
         _say("searches")
-        measured = searches(data, asked.repeats)
+        measured = searches(data, arguments.repeats)
         _say("ARX, where SHOAL_ARX_CLASSPATH names a compiled one")
-        for row, seconds in zip(measured["searches"], arx(data, asked.repeats) or (), strict=False):
+        for row, seconds in zip(measured["searches"], arx(data, arguments.repeats) or (), strict=False):
             row["arx"] = seconds
-        found = {
+        results = {
             "date": datetime.now(UTC).date().isoformat(),
             "machine": _machine(),
             "data": data.name,
-            "repeats": asked.repeats,
+            "repeats": arguments.repeats,
             **measured,
             "first_use": first,
-            "processes": used,
+            "processes": process_usage,
         }
-    show(found)
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=2) + "\n")
+    show(results)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ def in_duckdb(rows: pa.Table) -> float:
     return time.perf_counter() - start
 
 
-def checked(rows: pa.Table, **asked: Any) -> tuple[float, OutputCheck]:
+def checked(rows: pa.Table, **request: Any) -> tuple[float, OutputCheck]:
     """Check a table and return the seconds."""
     start = time.perf_counter()
-    found = shoal.check_output(rows, **asked)
-    return time.perf_counter() - start, found
+    check = shoal.check_output(rows, **request)
+    return time.perf_counter() - start, check
 
 
 def main() -> None:
@@ -57,28 +57,29 @@ def main() -> None:
     parser.add_argument("--shape", type=int, nargs="+", default=[30, 30, 5])
     parser.add_argument("--mean", type=float, default=16.0, help="persons in a cell of the second part")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for the second part")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     checked(people(1_000, 5), by=["group"], value="income", statistics=["mean"])  # imports are not what is measured
-    for groups in given.groups:
-        rows = people(given.rows, groups)
+    for groups in arguments.groups:
+        rows = people(arguments.rows, groups)
         start = time.perf_counter()
         rows.group_by("group").aggregate([("income", "sum"), ("income", "count")])
         plain = time.perf_counter() - start
-        same = in_duckdb(rows)
-        seconds, found = checked(rows, by=["group"], value="income", statistics=["count", "mean"])
+        database_rows = in_duckdb(rows)
+        seconds, check = checked(rows, by=["group"], value="income", statistics=["count", "mean"])
         print(
-            f"{given.rows} rows, {groups} groups: {seconds:.2f} s, {seconds / plain:.0f} times a GROUP BY in Arrow "
-            f"({plain:.3f} s), {seconds / same:.1f} times one through Ibis in DuckDB, {found.hidden} cells hidden",
+            f"{arguments.rows} rows, {groups} groups: {seconds:.2f} s, {seconds / plain:.0f} times a GROUP BY in Arrow "
+            f"({plain:.3f} s), {seconds / database_rows:.1f} times one through Ibis in DuckDB, "
+            f"{check.hidden} cells hidden",
             flush=True,
         )
-    rows = crossed(given.shape, given.mean)
+    rows = crossed(arguments.shape, arguments.mean)
     start = time.process_time()
-    seconds, found = checked(rows, by=rows.column_names, time_limit=given.time_limit)
+    seconds, check = checked(rows, by=rows.column_names, time_limit=arguments.time_limit)
     spent = time.process_time() - start
     print(
-        f"{' x '.join(map(str, given.shape))}: {seconds:.1f} s ({spent:.1f} s of CPU), "
-        f"{len(found.cells)} cells, {found.unsafe} unsafe, "
-        f"{found.hidden} hidden, proved: {found.proved}, {found.missing or 'safe'}"
+        f"{' x '.join(map(str, arguments.shape))}: {seconds:.1f} s ({spent:.1f} s of CPU), "
+        f"{len(check.cells)} cells, {check.unsafe} unsafe, "
+        f"{check.hidden} hidden, proved: {check.proved}, {check.missing or 'safe'}"
     )
 
 

@@ -59,17 +59,17 @@ def people(rng: np.random.Generator) -> pa.Table:
 
 def drawn_release(rng: np.random.Generator) -> dict[str, Any]:
     """Draw what is asked for: a table, or a regression where it has the key ``on``."""
-    asked: dict[str, Any] = {}
+    request: dict[str, Any] = {}
     if rng.random() < 0.35:
-        asked["where"] = [CONDITIONS[rng.integers(0, len(CONDITIONS))]]
+        request["where"] = [CONDITIONS[rng.integers(0, len(CONDITIONS))]]
     if rng.random() < 0.25:
-        asked |= {"value": str(rng.choice(COLUMNS)), "on": [["d"], ["d", "age"], ["age"]][rng.integers(0, 3)]}
-        return asked | {"by": [["a"], ["b"], ["period"], []][rng.integers(0, 4)]}
-    asked["by"] = [str(name) for name in rng.permutation(GROUPS)[: rng.integers(0, 3)]]
+        request |= {"value": str(rng.choice(COLUMNS)), "on": [["d"], ["d", "age"], ["age"]][rng.integers(0, 3)]}
+        return request | {"by": [["a"], ["b"], ["period"], []][rng.integers(0, 4)]}
+    request["by"] = [str(name) for name in rng.permutation(GROUPS)[: rng.integers(0, 3)]]
     if rng.random() < 0.75:
-        asked["value"] = str(rng.choice(COLUMNS))
-        asked["statistics"] = [["sum"], ["mean", "count"], ["sum", "count"]][rng.integers(0, 3)]
-    return asked
+        request["value"] = str(rng.choice(COLUMNS))
+        request["statistics"] = [["sum"], ["mean", "count"], ["sum", "count"]][rng.integers(0, 3)]
+    return request
 
 
 @dataclass
@@ -94,55 +94,55 @@ class Intruder:
     def group(self, fixed: Mapping[str, str]) -> PlaceSet:
         """Return the places with these labels."""
         at = [(GROUPS.index(name), label) for name, label in fixed.items()]
-        return frozenset(i for i, place in enumerate(self.places) if all(place[j] == label for j, label in at))
+        return frozenset(i for i, labels in enumerate(self.places) if all(labels[j] == label for j, label in at))
 
-    def read_table(self, found: Any, asked: Mapping[str, Any]) -> None:
+    def read_table(self, check: Any, request: Mapping[str, Any]) -> None:
         """Learn every figure of a published table."""
-        condition = dict(text.split(" = ") for text in asked.get("where", ()))
-        for row in found.table.to_pylist():
-            fixed = {name: row[name] for name in asked["by"] if row[name] != "Total"}
+        condition = dict(text.split(" = ") for text in request.get("where", ()))
+        for row in check.table.to_pylist():
+            fixed = {name: row[name] for name in request["by"] if row[name] != "Total"}
             if any(condition.get(name, label) != label for name, label in fixed.items()):
                 continue  # a group that the condition leaves empty
             group = self.group(fixed | condition)
             self.cells.add(group)
-            if {"sum", "mean"} & {*asked.get("statistics", ())}:
+            if {"sum", "mean"} & {*request.get("statistics", ())}:
                 self.cells_of_sums.add(group)
                 if not row["suppressed"]:
                     self.cells_of_sums |= {
-                        self.hidden_part(found, fixed, name, condition) for name in asked["by"] if name not in fixed
+                        self.hidden_part(check, fixed, name, condition) for name in request["by"] if name not in fixed
                     }
             if row.get("count") is not None:
                 self.counts.append((group, float(row["count"])))
             if row.get("sum") is not None:
-                self.sums.append((asked["value"], group, row["sum"]))
+                self.sums.append((request["value"], group, row["sum"]))
             if row.get("mean") is not None:
-                self.sums.append((asked["value"], group, row["mean"] * row["count"]))
+                self.sums.append((request["value"], group, row["mean"] * row["count"]))
 
-    def hidden_part(self, found: Any, total: Mapping[str, str], name: str, condition: Mapping[str, str]) -> PlaceSet:
+    def hidden_part(self, check: Any, total: Mapping[str, str], name: str, condition: Mapping[str, str]) -> PlaceSet:
         """Return what a published total shows of hidden cells together, of those that one more column tells apart."""
         groups = [
             self.group({**total, name: row[name], **condition})
-            for row in found.table.to_pylist()
+            for row in check.table.to_pylist()
             if row["suppressed"]
             and row[name] != "Total"
-            and all(row[other] == total.get(other, "Total") for other in found.request.names if other != name)
+            and all(row[other] == total.get(other, "Total") for other in check.request.names if other != name)
             and condition.get(name, row[name]) == row[name]
         ]
         return frozenset().union(*groups)
 
-    def read_regression(self, found: Any, asked: Mapping[str, Any]) -> None:
+    def read_regression(self, check: Any, request: Mapping[str, Any]) -> None:
         """Learn what residuals imply: they add up to 0, also over the people with a 1; counts of these are known."""
-        condition = dict(text.split(" = ") for text in asked.get("where", ()))
-        for model in found.models:
-            fixed = dict(zip(asked["by"], model.labels, strict=True)) | condition
-            inner = [fixed, *(fixed | {"d": label} for label in "01" if "d" in asked["on"] and "d" not in fixed)]
+        condition = dict(text.split(" = ") for text in request.get("where", ()))
+        for model in check.models:
+            fixed = dict(zip(request["by"], model.labels, strict=True)) | condition
+            inner = [fixed, *(fixed | {"d": label} for label in "01" if "d" in request["on"] and "d" not in fixed)]
             for group in map(self.group, inner):
                 if not model.hidden:
                     self.cells.add(group)
                     self.cells_of_sums.add(group)
                     self.counts.append((group, float(len(self.members(group)))))
-                    value = sum(row[asked["value"]] for row in self.members(group))
-                    self.sums.append((asked["value"], group, float(value)))
+                    value = sum(row[request["value"]] for row in self.members(group))
+                    self.sums.append((request["value"], group, float(value)))
 
     def members(self, group: PlaceSet) -> list[dict[str, Any]]:
         """Return the people of a group: the truth, which the intruder does not have."""
@@ -157,14 +157,14 @@ class Intruder:
 
     def disclosures(self) -> Iterator[str]:
         """Yield what can be worked out although it had to stay open."""
-        for group in self.cells | self.classes([known for known, _ in self.counts]):
+        for group in self.cells | self.classes([places for places, _ in self.counts]):
             n = len(self.members(group))
             if 0 < n < MIN_COUNT:
                 low, high = self.count_ends(group)
                 if high < MIN_COUNT or low == high:
                     yield f"{n} people of a group are {low:g} to {high:g}"
         protected = self.cells_of_sums | self.classes([*self.cells_of_sums])
-        for group in protected | self.classes([known for _, known, _ in self.sums]):
+        for group in protected | self.classes([places for _, places, _ in self.sums]):
             for column in COLUMNS:
                 values = sorted((float(row[column]) for row in self.members(group)), reverse=True)
                 level = distance(values)
@@ -180,12 +180,12 @@ class Intruder:
     def count_ends(self, group: PlaceSet) -> tuple[float, float]:
         """Return the least and the largest number of people that the published figures allow."""
         n = len(self.places)
-        told = np.array([self.row(known) for known, _ in self.counts]).reshape(-1, n)
+        coefficients = np.array([self.row(places) for places, _ in self.counts]).reshape(-1, n)
         figures = np.array([figure for _, figure in self.counts])
         ends = []
         for sign in (1, -1):
-            known = LinearConstraint(told, figures, figures) if len(told) else ()
-            ran = milp(sign * self.row(group), constraints=known, bounds=Bounds(0, FAR), integrality=np.ones(n))
+            places = LinearConstraint(coefficients, figures, figures) if len(coefficients) else ()
+            ran = milp(sign * self.row(group), constraints=places, bounds=Bounds(0, FAR), integrality=np.ones(n))
             if ran.x is None:
                 raise AssertionError("the published figures contradict each other")
             ends.append(float(np.rint(self.row(group) @ ran.x)))
@@ -193,12 +193,14 @@ class Intruder:
 
     def sum_ends(self, column: str, group: PlaceSet) -> tuple[float, float]:
         """Return the least and the largest sum that the published figures allow."""
-        told = np.array([self.parts(name, known) for name, known, _ in self.sums]).reshape(-1, 2 * len(self.places))
+        coefficients = np.array([self.parts(name, places) for name, places, _ in self.sums]).reshape(
+            -1, 2 * len(self.places)
+        )
         figures = np.array([figure for _, _, figure in self.sums])
         goal = self.parts(column, group)
         ends = []
         for sign in (1, -1):
-            equal = {"A_eq": told, "b_eq": figures} if len(told) else {}
+            equal = {"A_eq": coefficients, "b_eq": figures} if len(coefficients) else {}
             ran = linprog(sign * goal, bounds=(0, FAR), **equal)
             if ran.status != 0:
                 raise AssertionError("the published figures contradict each other")
@@ -211,8 +213,8 @@ class Intruder:
 
     def parts(self, column: str, group: PlaceSet) -> Vector:
         """Return a sum as a row over wages and capital of each place; that of income has both."""
-        row, none = self.row(group), np.zeros(len(self.places))
-        return np.concatenate([row if column in (part, "income") else none for part in PARTS])
+        row, zeros = self.row(group), np.zeros(len(self.places))
+        return np.concatenate([row if column in (part, "income") else zeros for part in PARTS])
 
 
 def distance(values: list[float]) -> float:
@@ -237,17 +239,17 @@ def sequence(seed: int, folder: Path) -> tuple[int, list[str]]:
     intruder = Intruder(rows.to_pylist())
     ledger, published = folder / f"{seed}.json", 0
     for n in range(int(rng.integers(2, 6))):
-        asked = drawn_release(rng)
-        check = shoal.check_regression if "on" in asked else shoal.check_output
-        rules: dict[str, Any] = {"degrees": 4} if "on" in asked else {"sensitive": [], "time_limit": 10.0}
+        request = drawn_release(rng)
+        check = shoal.check_regression if "on" in request else shoal.check_output
+        rules: dict[str, Any] = {"degrees": 4} if "on" in request else {"sensitive": [], "time_limit": 10.0}
         try:
-            found: Any = check(rows, **asked, **rules, min_count=MIN_COUNT, ledger=ledger)
+            checked: Any = check(rows, **request, **rules, min_count=MIN_COUNT, ledger=ledger)
         except shoal.ShoalError:
             continue
-        if found.safe:
-            found.save(folder / f"{seed}-{n}.csv")
+        if checked.safe:
+            checked.save(folder / f"{seed}-{n}.csv")
             published += 1
-            (intruder.read_regression if "on" in asked else intruder.read_table)(found, asked)
+            (intruder.read_regression if "on" in request else intruder.read_table)(checked, request)
     return published, list(intruder.disclosures())
 
 
@@ -256,19 +258,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sequences", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     start, n_published, n_disclosures = time.perf_counter(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(given.first, given.first + given.sequences):
-            published, found = sequence(seed, Path(folder))
+        for seed in range(arguments.first, arguments.first + arguments.sequences):
+            published, disclosed = sequence(seed, Path(folder))
             n_published += published
-            n_disclosures += len(found)
-            for each in found:
-                print(f"sequence {seed}: {each}", flush=True)
-            if (seed - given.first + 1) % 50 == 0:
-                print(f"{seed - given.first + 1} sequences, {n_published} releases", flush=True)
+            n_disclosures += len(disclosed)
+            for disclosure in disclosed:
+                print(f"sequence {seed}: {disclosure}", flush=True)
+            if (seed - arguments.first + 1) % 50 == 0:
+                print(f"{seed - arguments.first + 1} sequences, {n_published} releases", flush=True)
     print(
-        f"{given.sequences} sequences from {given.first}, {n_published} releases published together, "
+        f"{arguments.sequences} sequences from {arguments.first}, {n_published} releases published together, "
         f"{n_disclosures} disclosures, {time.perf_counter() - start:.0f} s"
     )
 

@@ -87,7 +87,7 @@ def folded(summary: str, text: str) -> str:
     return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
-def kept(page: Path, program: str) -> str:
+def written_part(page: Path, program: str) -> str:
     """The part of a page that another program writes, with its marks; only these if it has not been written yet."""
     begin, end = f"<!-- benchmarks/{program} writes from here -->", "<!-- to here -->"
     _, opening, rest = page.read_text(encoding="utf-8").partition(begin)
@@ -125,7 +125,7 @@ def scaled(rows: list[dict[str, Any]]) -> str:
 def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
     """The whole page."""
     searches = optimal["searches"]
-    beside = "arx" in searches[0]
+    has_arx = "arx" in searches[0]
     head = ["k", "suppress at most", "CPU s", "nodes seen", "loss", "suppressed"]
     cells = [
         [
@@ -135,12 +135,12 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
             f"{row['evaluated']:,}",
             f"{row['loss']:.7f}",
             f"{row['suppressed']:,}",
-            *([f"{row['arx']:.3f}", f"{row['arx'] / row['cpu']:.1f}"] if beside else []),
+            *([f"{row['arx']:.3f}", f"{row['arx'] / row['cpu']:.1f}"] if has_arx else []),
         ]
         for row in searches
     ]
     faster = ""
-    if beside:
+    if has_arx:
         head += ["ARX, CPU s", "× faster"]
         ratios = [row["arx"] / row["cpu"] for row in searches]
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
@@ -170,7 +170,7 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
         large_rows=scale["large"]["rows"],
         large_distinct=scale["large"]["distinct"],
         large=scaled([scale["large"]]),
-        cores_of_searches=kept(DOCS / "performance.md", "cores.py"),
+        cores_of_searches=written_part(DOCS / "performance.md", "cores.py"),
     )
 
 
@@ -179,8 +179,8 @@ def compared(searches: list[dict[str, Any]]) -> Plot:
     seconds = {key: [math.log10(row[key]) for row in searches if key in row] for key in ("cpu", "arx")}
     up = row_axis([_named(row) for row in searches])
     low, high = (
-        round_to(of(x for found in seconds.values() for x in found))
-        for of, round_to in ((min, math.floor), (max, math.ceil))
+        round_to(extreme(x for values in seconds.values() for x in values))
+        for extreme, round_to in ((min, math.floor), (max, math.ceil))
     )
     across = PlotAxis(low, high, tuple((x, (f"{10.0**x:g}",)) for x in range(low, high + 1)), "CPU seconds", grid=True)
     between_tools = tuple(

@@ -41,22 +41,22 @@ MISSING = ["refused", "not asked", "n/a", "unknown", "-"]
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeFile:
     """A file, and what is true about it."""
 
     path: Path
     stored_k: int  # the fewest records with the same stored cells
-    more: bool = False  # whether the file holds more than the table
+    holds_extra: bool = False  # whether the file holds more than the table
     policy: dict[str, Any] | None = None
 
     @property
     def is_safe(self) -> bool:
         """Return whether the file may be called safe."""
-        return self.stored_k >= K and not self.more
+        return self.stored_k >= K and not self.holds_extra
 
 
 Draw = random.Random
-Variant = Callable[[Path, Draw], Made]
+Variant = Callable[[Path, Draw], MadeFile]
 VARIANTS: dict[str, Variant] = {}
 
 
@@ -102,10 +102,10 @@ def bits(value: Any) -> Any:
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_csv(path: Path, asked: dict[str, Any] | None = None, *, more: bool = False, **options: Any) -> Made:
+def of_csv(path: Path, fields: dict[str, Any] | None = None, *, holds_extra: bool = False, **options: Any) -> MadeFile:
     """Count a CSV file as pandas reads it, with every cell as text."""
     frame = pd.read_csv(path, dtype=str, keep_default_na=False, **options)
-    return Made(path, smallest(*(list(frame[name]) for name in QUASI)), more, asked or policy())
+    return MadeFile(path, smallest(*(list(frame[name]) for name in QUASI)), holds_extra, fields or policy())
 
 
 def csv_of(table: dict[str, list[Any]], separator: str = ",", end: str = "\n", names: bool = True) -> str:
@@ -116,7 +116,7 @@ def csv_of(table: dict[str, list[Any]], separator: str = ",", end: str = "\n", n
 
 
 @variant
-def csv_plain(folder: Path, draw: Draw) -> Made:
+def csv_plain(folder: Path, draw: Draw) -> MadeFile:
     path = folder / draw.choice(["t.csv", "t.txt"])
     separator = draw.choice(",;|")
     path.write_text(csv_of(people(draw), separator, draw.choice(["\n", "\r\n"])), newline="")
@@ -124,7 +124,7 @@ def csv_plain(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_marked(folder: Path, draw: Draw) -> Made:
+def csv_marked(folder: Path, draw: Draw) -> MadeFile:
     path = folder / "t.tsv"
     encoding = draw.choice(["utf-8-sig", "utf-16", "utf-8"])
     path.write_text(csv_of(people(draw), "\t"), encoding=encoding)
@@ -132,7 +132,7 @@ def csv_marked(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_one_apart(folder: Path, draw: Draw) -> Made:
+def csv_one_apart(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw), folder / "t.csv"
     i = draw.randrange(len(table["age"]))
     table["zip"][i] = draw.choice(["{} ", " {}", "{}\u200b", "{}.0", "+{}", "{}\u00a0"]).format(table["zip"][i])
@@ -141,7 +141,7 @@ def csv_one_apart(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_wide_digits(folder: Path, draw: Draw) -> Made:
+def csv_wide_digits(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw), folder / "t.csv"
     i = draw.randrange(len(table["age"]))
     table["age"][i] = str(table["age"][i]).translate({48 + d: 0xFF10 + d for d in range(10)})
@@ -150,7 +150,7 @@ def csv_wide_digits(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_kinds_of_missing(folder: Path, draw: Draw) -> Made:
+def csv_kinds_of_missing(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw), folder / "t.csv"
     for j, i in enumerate(draw.sample(range(len(table["age"])), 5)):
         table["age"][i] = MISSING[j]
@@ -160,7 +160,7 @@ def csv_kinds_of_missing(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_spaces_around_missing(folder: Path, draw: Draw) -> Made:
+def csv_spaces_around_missing(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw), folder / "t.csv"
     for j, i in enumerate(draw.sample(range(len(table["age"])), 5)):
         table["age"][i] = " " * j + "n/a"
@@ -170,14 +170,14 @@ def csv_spaces_around_missing(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_one_missing_spelling(folder: Path, draw: Draw) -> Made:
+def csv_one_missing_spelling(folder: Path, draw: Draw) -> MadeFile:
     path = folder / "t.csv"
     path.write_text(csv_of(people(draw, ages=["31", "n/a"])))
     return of_csv(path, policy(missing=MISSING))
 
 
 @variant
-def csv_marks_of_numbers(folder: Path, draw: Draw) -> Made:
+def csv_marks_of_numbers(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw, ages=["1.234,5", "987,5"]), folder / "t.csv"
     for i in draw.sample(range(len(table["age"])), 2):
         table["age"][i] = table["age"][i].replace("1.234", "1234")
@@ -187,35 +187,35 @@ def csv_marks_of_numbers(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def csv_without_header(folder: Path, draw: Draw) -> Made:
+def csv_without_header(folder: Path, draw: Draw) -> MadeFile:
     path = folder / "t.csv"
     table = people(draw)
     path.write_text(csv_of(table, names=False))
     first = [str(table[name][0]) for name in table]
     roles = [{"role": "quasi"}, {"role": "quasi"}, {"role": "sensitive"}]
-    asked = policy() | {"columns": dict(zip(first, roles, strict=True))}
-    return Made(path, 0, True, asked)  # the first person is the line of names
+    policy_fields = policy() | {"columns": dict(zip(first, roles, strict=True))}
+    return MadeFile(path, 0, True, policy_fields)  # the first person is the line of names
 
 
 @variant
-def csv_empty_and_null(folder: Path, draw: Draw) -> Made:
+def csv_empty_and_null(folder: Path, draw: Draw) -> MadeFile:
     table, path = people(draw, zips=["", "02138"]), folder / "t.csv"
     path.write_text(csv_of(table))
     return of_csv(path)
 
 
 @variant
-def csv_gzip(folder: Path, draw: Draw) -> Made:
+def csv_gzip(folder: Path, draw: Draw) -> MadeFile:
     path, name = folder / "t.csv.gz", draw.choice(["", "Anna Smith.csv"])
     with path.open("wb") as raw, gzip.GzipFile(name, "wb", fileobj=raw) as file:
         file.write(csv_of(people(draw)).encode())
-    return of_csv(path, more=bool(name))
+    return of_csv(path, holds_extra=bool(name))
 
 
 # ── Parquet ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_parquet(path: Path, asked: dict[str, Any] | None = None, *, more: bool = False) -> Made:
+def of_parquet(path: Path, fields: dict[str, Any] | None = None, *, holds_extra: bool = False) -> MadeFile:
     """Count a Parquet file as pyarrow reads it."""
     table = pq.read_table(path)
     columns = []
@@ -224,7 +224,7 @@ def of_parquet(path: Path, asked: dict[str, Any] | None = None, *, more: bool = 
         if pa.types.is_timestamp(cells.type):
             cells = cells.cast(pa.int64())
         columns.append([bits(cell) for cell in cells.to_pylist()])
-    return Made(path, smallest(*columns), more, asked or policy())
+    return MadeFile(path, smallest(*columns), holds_extra, fields or policy())
 
 
 def parquet_of(folder: Path, table: dict[str, Any], name: str = "t.parquet") -> Path:
@@ -234,7 +234,7 @@ def parquet_of(folder: Path, table: dict[str, Any], name: str = "t.parquet") -> 
 
 
 @variant
-def parquet_plain(folder: Path, draw: Draw) -> Made:
+def parquet_plain(folder: Path, draw: Draw) -> MadeFile:
     kind = draw.choice([pa.int8(), pa.int64(), pa.float32(), pa.string()])
     table = people(draw)
     ages = [str(age) for age in table["age"]] if kind == pa.string() else table["age"]
@@ -242,14 +242,14 @@ def parquet_plain(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def parquet_pandas(folder: Path, draw: Draw) -> Made:
+def parquet_pandas(folder: Path, draw: Draw) -> MadeFile:
     path = folder / "t.parquet"
     pd.DataFrame(people(draw)).to_parquet(path, index=False)
     return of_parquet(path)
 
 
 @variant
-def parquet_nan_among_nulls(folder: Path, draw: Draw) -> Made:
+def parquet_nan_among_nulls(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw, ages=[None, 31.0])
     i = table["age"].index(None)
     table["age"][i] = float("nan")
@@ -258,7 +258,7 @@ def parquet_nan_among_nulls(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def parquet_kinds_of_nan(folder: Path, draw: Draw) -> Made:
+def parquet_kinds_of_nan(folder: Path, draw: Draw) -> MadeFile:
     """R marks a missing number by a NaN of its own."""
     table = people(draw, ages=[0, 31])
     kind, nan = draw.choice([(np.uint64, 0x7FF8000000000000), (np.uint32, 0x7FC00000)])
@@ -269,14 +269,14 @@ def parquet_kinds_of_nan(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def parquet_negative_zero(folder: Path, draw: Draw) -> Made:
+def parquet_negative_zero(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw, ages=[0.0, 31.0])
     table["age"][table["age"].index(0.0)] = -0.0
     return of_parquet(parquet_of(folder, table | {"age": pa.array(table["age"], pa.float64())}))
 
 
 @variant
-def parquet_nanoseconds(folder: Path, draw: Draw) -> Made:
+def parquet_nanoseconds(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw, ages=[10**18, 2 * 10**18])
     table["age"][0] += draw.randint(1, 999)
     zone = draw.choice([None, "UTC"])
@@ -284,18 +284,18 @@ def parquet_nanoseconds(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def parquet_unused_category(folder: Path, draw: Draw) -> Made:
+def parquet_unused_category(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw)
     name = draw.choice(["zip", "disease"])
     listed = [*sorted(set(table[name])), "Anna Smith"]
     codes = pa.array([listed.index(text) for text in table[name]], pa.int32())
     return of_parquet(
-        parquet_of(folder, table | {name: pa.DictionaryArray.from_arrays(codes, pa.array(listed))}), more=True
+        parquet_of(folder, table | {name: pa.DictionaryArray.from_arrays(codes, pa.array(listed))}), holds_extra=True
     )
 
 
 @variant
-def parquet_metadata(folder: Path, draw: Draw) -> Made:
+def parquet_metadata(folder: Path, draw: Draw) -> MadeFile:
     table = pa.table(people(draw))
     if draw.random() < 0.5:
         table = table.replace_schema_metadata({"source": "Anna Smith"})
@@ -303,21 +303,21 @@ def parquet_metadata(folder: Path, draw: Draw) -> Made:
         fields = [field.with_metadata({"note": "Anna Smith"}) for field in table.schema]
         table = table.cast(pa.schema(fields))
     pq.write_table(table, folder / "t.parquet")
-    return of_parquet(folder / "t.parquet", more=True)
+    return of_parquet(folder / "t.parquet", holds_extra=True)
 
 
 @variant
-def parquet_attributes(folder: Path, draw: Draw) -> Made:
+def parquet_attributes(folder: Path, draw: Draw) -> MadeFile:
     frame = pd.DataFrame(people(draw))
     frame.attrs["who"] = "Anna Smith"
     frame.to_parquet(folder / "t.parquet", index=False)
-    return of_parquet(folder / "t.parquet", more=True)
+    return of_parquet(folder / "t.parquet", holds_extra=True)
 
 
 # ── folders ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_folder(path: Path, *, more: bool = False) -> Made:
+def of_folder(path: Path, *, holds_extra: bool = False) -> MadeFile:
     """Count a folder file by file: a cell is what its own file stores."""
     rows: list[tuple[Any, ...]] = []
     for part in sorted(path.rglob("*.parquet")):
@@ -327,7 +327,7 @@ def of_folder(path: Path, *, more: bool = False) -> Made:
             for name in (*QUASI, *sorted(set(table.column_names) - {*QUASI, "disease"}))
         ]
         rows += [(str(table.schema.field("age").type), *row) for row in zip(*columns, strict=True)]
-    return Made(path, min(Counter(rows).values()), more, policy())
+    return MadeFile(path, min(Counter(rows).values()), holds_extra, policy())
 
 
 def folder_of(folder: Path, *tables: dict[str, Any], names: list[str] | None = None) -> Path:
@@ -340,7 +340,7 @@ def folder_of(folder: Path, *tables: dict[str, Any], names: list[str] | None = N
 
 
 @variant
-def folder_plain(folder: Path, draw: Draw) -> Made:
+def folder_plain(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw)
     return of_folder(folder_of(folder, table, table))
 
@@ -358,42 +358,46 @@ TWO_TYPES: list[tuple[Any, Any]] = [
 
 
 @variant
-def folder_of_two_types(folder: Path, draw: Draw) -> Made:
+def folder_of_two_types(folder: Path, draw: Draw) -> MadeFile:
     first, second = draw.choice(TWO_TYPES)
     table = people(draw, ages=[0])
     n = len(table["age"])
-    one = {"age": pa.concat_arrays([first] * n), "zip": ["02138"] * n, "disease": table["disease"]}
+    first_part = {"age": pa.concat_arrays([first] * n), "zip": ["02138"] * n, "disease": table["disease"]}
     two = {"age": second, "zip": ["02138"], "disease": ["flu"]}
-    tables = (one, two) if draw.random() < 0.5 else (two, one)
+    tables = (first_part, two) if draw.random() < 0.5 else (two, first_part)
     return of_folder(folder_of(folder, *tables))
 
 
 @variant
-def folder_with_another_column(folder: Path, draw: Draw) -> Made:
+def folder_with_another_column(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw)
-    more = table | {"name": [f"Anna {i}" for i in range(len(table["age"]))]}
-    return of_folder(folder_of(folder, *((table, more) if draw.random() < 0.5 else (more, table))), more=True)
+    with_names = table | {"name": [f"Anna {i}" for i in range(len(table["age"]))]}
+    return of_folder(
+        folder_of(folder, *((table, with_names) if draw.random() < 0.5 else (with_names, table))), holds_extra=True
+    )
 
 
 @variant
-def folder_of_partitions(folder: Path, draw: Draw) -> Made:
+def folder_of_partitions(folder: Path, draw: Draw) -> MadeFile:
     path, table = folder / "t", people(draw)
     for code in ("02138", "94110"):
         (path / f"street={code}").mkdir(parents=True)
         parquet_of(path / f"street={code}", table, "part-00000.parquet")
-    return of_folder(path, more=True)
+    return of_folder(path, holds_extra=True)
 
 
 @variant
-def folder_with_other_files(folder: Path, draw: Draw) -> Made:
+def folder_with_other_files(folder: Path, draw: Draw) -> MadeFile:
     path = folder_of(folder, people(draw))
     (path / draw.choice(["notes.txt", "t.PARQUET", "names.csv", ".hidden", "_metadata"])).write_text("Anna Smith")
-    return of_folder(path, more=True)
+    return of_folder(path, holds_extra=True)
 
 
 @variant
-def folder_with_names(folder: Path, draw: Draw) -> Made:
-    return of_folder(folder_of(folder, people(draw), people(draw), names=["anna.parquet", "bert.parquet"]), more=True)
+def folder_with_names(folder: Path, draw: Draw) -> MadeFile:
+    return of_folder(
+        folder_of(folder, people(draw), people(draw), names=["anna.parquet", "bert.parquet"]), holds_extra=True
+    )
 
 
 # ── workbooks ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -410,18 +414,18 @@ def book_of(draw: Draw, table: dict[str, list[Any]] | None = None) -> openpyxl.W
     return book
 
 
-def of_workbook(path: Path, *, more: bool = False) -> Made:
+def of_workbook(path: Path, *, holds_extra: bool = False) -> MadeFile:
     """Count the first sheet as openpyxl reads it."""
     rows = list(openpyxl.load_workbook(path, data_only=True).worksheets[0].iter_rows())
     names = [cell.value for cell in rows[0]]
     columns = [
         [(row[names.index(name)].data_type, bits(row[names.index(name)].value)) for row in rows[1:]] for name in QUASI
     ]
-    return Made(path, smallest(*columns), more, policy())
+    return MadeFile(path, smallest(*columns), holds_extra, policy())
 
 
 @variant
-def workbook_plain(folder: Path, draw: Draw) -> Made:
+def workbook_plain(folder: Path, draw: Draw) -> MadeFile:
     path = folder / "t.xlsx"
     if draw.random() < 0.5:
         pd.DataFrame(people(draw)).to_excel(path, index=False)
@@ -431,7 +435,7 @@ def workbook_plain(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def workbook_numbers_and_texts(folder: Path, draw: Draw) -> Made:
+def workbook_numbers_and_texts(folder: Path, draw: Draw) -> MadeFile:
     age = draw.choice([1, True, datetime.datetime(2020, 1, 1)])
     table = people(draw, ages=[age, 50 if age == 1 else age])
     table["age"][0] = str(age) if age is not True else "True"
@@ -440,7 +444,7 @@ def workbook_numbers_and_texts(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def workbook_errors_and_blanks(folder: Path, draw: Draw) -> Made:
+def workbook_errors_and_blanks(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw, ages=[None, 40])
     table["age"][table["age"].index(None)] = draw.choice(["#N/A", "#REF!", "#DIV/0!"])
     book_of(draw, table).save(folder / "t.xlsx")
@@ -491,25 +495,25 @@ MORE_OF_A_BOOK = (_hidden_sheet, _comment, _author, _link, _footer, _list_of_val
 
 
 @variant
-def workbook_with_more(folder: Path, draw: Draw) -> Made:
+def workbook_with_more(folder: Path, draw: Draw) -> MadeFile:
     book = book_of(draw)
     draw.choice(MORE_OF_A_BOOK)(book)
     book.save(folder / "t.xlsx")
-    return of_workbook(folder / "t.xlsx", more=True)
+    return of_workbook(folder / "t.xlsx", holds_extra=True)
 
 
 # ── statistical packages ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_statistics(path: Path, *, more: bool = False) -> Made:
+def of_statistics(path: Path, *, holds_extra: bool = False) -> MadeFile:
     """Count a file as pyreadstat reads it, with the missing values of users."""
     reader = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
     frame, _ = reader(str(path), user_missing=True)
-    return Made(path, smallest(*([bits(cell) for cell in frame[name]] for name in QUASI)), more, policy())
+    return MadeFile(path, smallest(*([bits(cell) for cell in frame[name]] for name in QUASI)), holds_extra, policy())
 
 
 @variant
-def statistics_plain(folder: Path, draw: Draw) -> Made:
+def statistics_plain(folder: Path, draw: Draw) -> MadeFile:
     path, frame = folder / draw.choice(["t.sav", "t.dta"]), pd.DataFrame(people(draw))
     writer = pyreadstat.write_sav if path.suffix == ".sav" else pyreadstat.write_dta
     writer(frame, str(path), variable_value_labels={"age": {int(age): "years" for age in set(frame["age"])}})
@@ -517,7 +521,7 @@ def statistics_plain(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def statistics_kinds_of_missing(folder: Path, draw: Draw) -> Made:
+def statistics_kinds_of_missing(folder: Path, draw: Draw) -> MadeFile:
     table = people(draw, ages=[31.0, 97.0])
     for j, i in enumerate([i for i, age in enumerate(table["age"]) if age == 97.0]):
         table["age"][i] = 97.0 + j % 3
@@ -527,7 +531,7 @@ def statistics_kinds_of_missing(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def statistics_letters_of_missing(folder: Path, draw: Draw) -> Made:
+def statistics_letters_of_missing(folder: Path, draw: Draw) -> MadeFile:
     table: dict[str, list[Any]] = people(draw, ages=[31, "a"])
     for j, i in enumerate([i for i, age in enumerate(table["age"]) if age == "a"]):
         table["age"][i] = "abc"[j % 3]
@@ -538,24 +542,24 @@ def statistics_letters_of_missing(folder: Path, draw: Draw) -> Made:
 
 
 @variant
-def statistics_with_more(folder: Path, draw: Draw) -> Made:
+def statistics_with_more(folder: Path, draw: Draw) -> MadeFile:
     frame, path = pd.DataFrame(people(draw)), folder / draw.choice(["t.sav", "t.dta"])
     writer: Any = pyreadstat.write_sav if path.suffix == ".sav" else pyreadstat.write_dta
     if draw.random() < 0.5:
         writer(frame, str(path), variable_value_labels={"age": {150: "Anna Smith"}})
     else:
         writer(frame, str(path), file_label="Anna Smith")
-    return of_statistics(path, more=True)
+    return of_statistics(path, holds_extra=True)
 
 
 # ── the comparison ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def verdict_of(made: Made, engine: str) -> str:
+def verdict_of(file: MadeFile, engine: str) -> str:
     """Return what shoal says: the publication verdict, or that it refuses."""
     try:
-        rows = opened(str(made.path), engine=engine)
-        return shoal.check(rows, made.policy or policy()).publication
+        rows = opened(str(file.path), engine=engine)
+        return shoal.check(rows, file.policy or policy()).publication
     except shoal.ShoalError:
         return "refused"
 
@@ -572,9 +576,9 @@ def compared(rounds: int, seed: int) -> Iterator[tuple[str, str, bool, str]]:
     for name, make in VARIANTS.items():
         for i in range(rounds):
             with tempfile.TemporaryDirectory() as folder:
-                made = make(Path(folder), random.Random(f"{seed} {name} {i}"))
-                for engine in engines_of(made.path):
-                    yield name, engine, made.is_safe, verdict_of(made, engine)
+                file = make(Path(folder), random.Random(f"{seed} {name} {i}"))
+                for engine in engines_of(file.path):
+                    yield name, engine, file.is_safe, verdict_of(file, engine)
 
 
 def main() -> None:
@@ -591,15 +595,15 @@ def main() -> None:
         print(f"{name:32} {engine:7} {'safe' if safe else 'unsafe':7} {verdict:16} {n:4}  {mark}")
     wrong = sum(n for (_, _, safe, verdict), n in counts.items() if verdict == "ready" and not safe)
     vain = sum(n for (_, _, safe, verdict), n in counts.items() if verdict != "ready" and safe)
-    told = {
+    result = {
         "files": options.rounds * len(VARIANTS),
         "verdicts": sum(counts.values()),
         "wrongly_safe": wrong,
         "safe_and_not_ready": vain,
     }
-    print(told)
+    print(result)
     if options.json is not None:
-        options.json.write_text(json.dumps(told))
+        options.json.write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

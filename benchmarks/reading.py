@@ -24,7 +24,7 @@ from shoal.engines.formats import sql_files, table_files
 from shoal.engines.formats.layout import decompressed_chunks, layout_of, rewritten
 
 
-def made(path: Path, rows: int) -> None:
+def write_rows(path: Path, rows: int) -> None:
     """A table of people that nobody has seen."""
     draw = np.random.default_rng(0)
     with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -39,12 +39,12 @@ def made(path: Path, rows: int) -> None:
 
 def seconds(work: Callable[[], object]) -> float:
     """Of the processor, at best."""
-    found = []
+    measured_seconds = []
     for _ in range(3):
         begin = time.process_time()
         work()
-        found.append(time.process_time() - begin)
-    return min(found)
+        measured_seconds.append(time.process_time() - begin)
+    return min(measured_seconds)
 
 
 def main() -> None:
@@ -54,17 +54,17 @@ def main() -> None:
     rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         path = Path(folder) / "people.csv"
-        made(path, rows)
+        write_rows(path, rows)
         megabytes = path.stat().st_size / 10**6
         raw = partial(decompressed_chunks, path)
-        found = layout_of(raw, path.name)  # compiled by now
-        source = sql_files.sql_source(path, None, found.names, layout=found)
+        layout = layout_of(raw, path.name)  # compiled by now
+        source = sql_files.sql_source(path, None, layout.names, layout=layout)
         whole = bytearray(path.read_bytes())
         grouped = "SELECT zip, disease, count(*) FROM {} GROUP BY ALL"
         tasks: dict[str, Callable[[], object]] = {
             "scan alone": lambda: layout_of(raw, path.name),
-            "scan and copy in plain spelling": lambda: rewritten(raw, path.name, found, lambda text: len(text)),
-            "Arrow's parsing alone": lambda: table_files._parsed(whole, path.name, found),
+            "scan and copy in plain spelling": lambda: rewritten(raw, path.name, layout, lambda text: len(text)),
+            "Arrow's parsing alone": lambda: table_files._parsed(whole, path.name, layout),
             "read in memory, scan included": lambda: table_files.read_table_file(path),
             "DuckDB's grouping alone": lambda: connection.execute(grouped.format(source)).fetchall(),
             "DuckDB, scan, count and grouping": lambda: connection.execute(
@@ -72,9 +72,9 @@ def main() -> None:
             ).fetchall(),
         }
         print(f"{rows} records, {megabytes:.0f} MB")
-        for what, work in tasks.items():
-            taken = seconds(work)
-            print(f"{what:34} {taken:7.2f} s {megabytes / taken:7.0f} MB/s")
+        for task_name, work in tasks.items():
+            task_seconds = seconds(work)
+            print(f"{task_name:34} {task_seconds:7.2f} s {megabytes / task_seconds:7.0f} MB/s")
 
 
 if __name__ == "__main__":

@@ -64,17 +64,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         tables: dict[str, Callable[[str], shoal.Release]] = {
-            "Adult": lambda algorithm: adult(given.data, scratch, algorithm),
-            "invented people": lambda algorithm: people(given.rows, scratch, algorithm),
+            "Adult": lambda algorithm: adult(arguments.data, scratch, algorithm),
+            "invented people": lambda algorithm: people(arguments.rows, scratch, algorithm),
         }
         print(f"{'table':16} {'records':>10} {'algorithm':10} {'CPU s':>7} {'wall s':>7} {'kB':>6}")
-        for name, made in tables.items():
+        for name, table in tables.items():
             for algorithm in ALGORITHMS:
-                release = made(algorithm)
+                release = table(algorithm)
                 cpu, wall, size = timed(release, scratch / "report.html")
                 n = release.counted.n_records
                 print(f"{name:16} {n:10,} {algorithm:10} {cpu:7.2f} {wall:7.2f} {size / 1000:6.0f}", flush=True)

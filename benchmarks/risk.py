@@ -41,8 +41,8 @@ def people(n: int) -> pa.Table:
         for column, code in zip(COLUMNS, columns, strict=True)
     }
     income = rng.lognormal(10, 1, n)
-    more = {"weight": rng.uniform(50, 150, n), "home": np.arange(n) // 3, "income": income}
-    return pa.table({**table, **more, "masked": income * rng.normal(1, 0.05, n)})
+    other_columns = {"weight": rng.uniform(50, 150, n), "home": np.arange(n) // 3, "income": income}
+    return pa.table({**table, **other_columns, "masked": income * rng.normal(1, 0.05, n)})
 
 
 def best_of_three(measure: Callable[[], Any]) -> float:
@@ -89,9 +89,9 @@ def main() -> None:
         print(f"{n:,} records, {risk.classes:,} classes of {len(KEYS)} columns, {risk.uniques:,} uniques")
         print(f"{'':<36} {'CPU s':>8} {'× group-by':>11}")
         print(f"{'GROUP BY':<36} {group_by:>8.3f} {1:>11.1f}")
-        for what, measure in figures(table).items():
+        for figure_name, measure in figures(table).items():
             seconds = best_of_three(measure)
-            print(f"{what:<36} {seconds:>8.3f} {seconds / group_by:>11.1f}")
+            print(f"{figure_name:<36} {seconds:>8.3f} {seconds / group_by:>11.1f}")
         print()
 
 

@@ -53,19 +53,21 @@ print(json.dumps(found))
 def releases(sources: Path) -> dict[str, str]:
     """The digest of each algorithm's file, made by the version whose sources these are."""
     environment = os.environ | {"PYTHONPATH": str(sources.resolve())}
-    done = subprocess.run([sys.executable, "-c", RELEASES], env=environment, capture_output=True, text=True, check=True)
-    return dict(json.loads(done.stdout))
+    finished = subprocess.run(
+        [sys.executable, "-c", RELEASES], env=environment, capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(finished.stdout))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("other", type=Path, help="the folder src of another version")
     other = releases(parser.parse_args().other)
-    own = releases(Path(__file__).resolve().parents[1] / "src")
-    for algorithm in sorted(own | other):
-        before, after = other.get(algorithm, "not there"), own.get(algorithm, "not there")
+    own_releases = releases(Path(__file__).resolve().parents[1] / "src")
+    for algorithm in sorted(own_releases | other):
+        before, after = other.get(algorithm, "not there"), own_releases.get(algorithm, "not there")
         print(f"{algorithm:<20} {'same' if before == after else 'DIFFERENT'}  {after[:16]}")
-    if own != other:
+    if own_releases != other:
         raise SystemExit(1)
 
 

@@ -47,9 +47,9 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 def table(n: int, columns: int) -> FrequencyTable:
     """The first columns of a generated table of ``n`` rows, counted."""
     built = hierarchies()[:columns]
-    place = [h.encode(c.values) for h, c in zip(built, census.COLUMNS, strict=False)]
+    encoded_values = [h.encode(c.values) for h, c in zip(built, census.COLUMNS, strict=False)]
     codes = np.concatenate(
-        [np.column_stack([p[code] for p, code in zip(place, b, strict=False)]) for b in census.codes(n)]
+        [np.column_stack([p[code] for p, code in zip(encoded_values, b, strict=False)]) for b in census.codes(n)]
     )
     return count_records(tuple(h.column for h in built), codes.astype(np.int32), {}, None, built)[0]
 
@@ -109,9 +109,9 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table")
     parser.add_argument("--budget", type=float, default=60, help="seconds for the large lattice")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     solved(table(1_000, 4))  # kernels are compiled or loaded before the clock runs
-    sizes = [10**e for e in range(3, 9) if 10**e <= asked.largest]
+    sizes = [10**e for e in range(3, 9) if 10**e <= arguments.largest]
     rows = []
     for n in sizes:
         print(f"{n:,} rows", file=sys.stderr)
@@ -121,10 +121,10 @@ def main() -> None:
         print(f"{q} columns", file=sys.stderr)
         columns.append(solved(table(100_000, q)))
     print("a large lattice", file=sys.stderr)
-    large = large_lattice(asked.budget)
+    large = large_lattice(arguments.budget)
     show([*rows, *columns, large])
-    if asked.json:
-        asked.json.write_text(json.dumps({"rows": rows, "columns": columns, "large": large}, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"rows": rows, "columns": columns, "large": large}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -63,9 +63,9 @@ def measured(data: Any) -> tuple[float, float, int]:
     def timed(evidence: Any) -> Any:
         nonlocal spent
         start = time.process_time()
-        found = whole(evidence)
+        findings = whole(evidence)
         spent = time.process_time() - start
-        return found
+        return findings
 
     pipeline.warnings_of = timed
     try:

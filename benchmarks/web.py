@@ -46,37 +46,41 @@ class Browser:
     def __init__(self, address: str) -> None:
         self.host, _, token = address.removeprefix("http://").partition("/?token=")
         self.cookie = self.room = self.csrf = ""
-        _, headers, text = self.ask("GET", f"/?token={token}")
+        _, headers, text = self.request("GET", f"/?token={token}")
         self.cookie = headers["set-cookie"].partition(";")[0]
         self.room = re.findall(r'href="(/[0-9a-f]+)/', text)[0]
-        self.csrf = re.findall(r'name="csrf" value="([^"]+)"', self.ask("GET", f"{self.room}/")[2])[0]
+        self.csrf = re.findall(r'name="csrf" value="([^"]+)"', self.request("GET", f"{self.room}/")[2])[0]
 
-    def ask(self, method: str, path: str, body: str | None = None) -> tuple[int, dict[str, str], str]:
+    def request(self, method: str, path: str, body: str | None = None) -> tuple[int, dict[str, str], str]:
         connection = http.client.HTTPConnection(self.host)
         headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}"}
         headers |= {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
         connection.request(method, path, body, headers)
-        found = connection.getresponse()
-        told = found.status, {name.lower(): value for name, value in found.getheaders()}, found.read().decode()
+        response = connection.getresponse()
+        reply = (
+            response.status,
+            {name.lower(): value for name, value in response.getheaders()},
+            response.read().decode(),
+        )
         connection.close()
-        return told
+        return reply
 
-    def timed(self, what: str, path: str, **fields: str) -> str:
+    def timed(self, title: str, path: str, **fields: str) -> str:
         """The first answer to a click, which may be the progress of a job; then wait for that. Where it leads."""
         begin = time.perf_counter()
         body = urlencode({"csrf": self.csrf, **fields}) if fields else None
-        status, headers, text = self.ask("POST" if fields else "GET", self.room + path, body)
+        status, headers, text = self.request("POST" if fields else "GET", self.room + path, body)
         where = self.room + path
         if status == 303:
             where = headers["location"].partition("#")[0]
-            status, headers, text = self.ask("GET", where)
+            status, headers, text = self.request("GET", where)
         answered = time.perf_counter() - begin
         while status == 303 or 'id="job"' in text:
             where = headers.get("location", where).partition("#")[0]
             time.sleep(0.02)
-            status, headers, text = self.ask("GET", where)
-        assert status == 200, (what, status)
-        print(f"{what:<24}{1000 * answered:>8,.0f} ms{time.perf_counter() - begin:>10.1f} s", flush=True)
+            status, headers, text = self.request("GET", where)
+        assert status == 200, (title, status)
+        print(f"{title:<24}{1000 * answered:>8,.0f} ms{time.perf_counter() - begin:>10.1f} s", flush=True)
         return where.removeprefix(self.room)
 
 
@@ -161,10 +165,10 @@ def clicks() -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1] if len(sys.argv) > 1 else str(RECORDS)
-    if given == "clicks":
+    size_argument = sys.argv[1] if len(sys.argv) > 1 else str(RECORDS)
+    if size_argument == "clicks":
         clicks()
-    elif given == "wide":
+    elif size_argument == "wide":
         screens(RECORDS_OF_WIDE, wide_table, COLUMNS - 1)
     else:
-        screens(int(given), table, 5)
+        screens(int(size_argument), table, 5)

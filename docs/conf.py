@@ -111,8 +111,8 @@ SCHEMA = re.compile(r"\[([^\]]+)\]\((?:\.\./src/[\w/]+|schemas)/(\w+\.schema\.js
 def on_site(app: Sphinx, name: str, source: list[str]) -> None:
     """The text of a page with its links turned and its figures computed."""
     text = source[0]
-    for there, here in ELSEWHERE.items():
-        text = text.replace(f"]({there}", f"]({here}")
+    for repository_path, site_page in ELSEWHERE.items():
+        text = text.replace(f"]({repository_path}", f"]({site_page}")
     text = SCHEMA.sub(r'<a href="schemas/\2">\1</a>', text)
     if name == "index":
         text += "".join(map(_toctree, NAVIGATION, NAVIGATION.values()))

@@ -50,9 +50,9 @@ def policy(algorithm: str) -> shoal.Policy:
 
 def drawn(algorithm: str) -> str:
     """One picture, as SVG."""
-    asked = policy(algorithm)
-    table = LocalEngine.of(people()).count(asked, apart=algorithm in PARTING).table
-    recoding = SEARCHES[algorithm](Problem.of(table, asked))
+    recipe = policy(algorithm)
+    table = LocalEngine.of(people()).count(recipe, apart=algorithm in PARTING).table
+    recoding = SEARCHES[algorithm](Problem.of(table, recipe))
     parts = recoding.parts(table)
     numbers = [np.array([float(leaf or 0) for leaf in h.leaves]) for h in table.hierarchies]
     body = []
@@ -62,20 +62,20 @@ def drawn(algorithm: str) -> str:
             for j, (value, code) in enumerate(zip(recoding.released, codes, strict=True))
         ]
         body.append(_box(*ends))
-    for row, gone in zip(parts.row, parts.suppressed, strict=True):
-        at = _place(*(numbers[j][table.codes[row, j]] for j in (0, 1)))
-        body.append(_cross(*at) if gone else f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3" class="who"/>')
+    for row, suppressed in zip(parts.row, parts.suppressed, strict=True):
+        at = _position(*(numbers[j][table.codes[row, j]] for j in (0, 1)))
+        body.append(_cross(*at) if suppressed else f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3" class="who"/>')
     return _picture(algorithm, body)
 
 
-def _place(age: float, away: float) -> tuple[float, float]:
+def _position(age: float, away: float) -> tuple[float, float]:
     x = MARGIN + (age - AGE[0]) / (AGE[1] - AGE[0]) * (SIDE - 2 * MARGIN)
     y = SIDE - MARGIN - (away - AWAY[0]) / (AWAY[1] - AWAY[0]) * (SIDE - 2 * MARGIN)
     return x, y
 
 
 def _box(ages: tuple[float, float], aways: tuple[float, float]) -> str:
-    (left, bottom), (right, top) = _place(ages[0], aways[0]), _place(ages[1], aways[1])
+    (left, bottom), (right, top) = _position(ages[0], aways[0]), _position(ages[1], aways[1])
     shape = f'x="{left - 4:.1f}" y="{top - 4:.1f}" width="{right - left + 8:.1f}" height="{bottom - top + 8:.1f}"'
     return f'<rect {shape} rx="4" class="class"/>'
 

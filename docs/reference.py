@@ -477,8 +477,8 @@ def _intruder() -> str:
 
 def _callable(name: str, function: Any, heading: str) -> str:
     """A heading and the first sentence; the rest of a function is folded."""
-    first, _, others = _doc(function, None).partition("\n\n")
-    parts = [f"```text\n{_signature(name, function)}\n```", others, _sections(function) + _example(function)]
+    first, _, others_text = _doc(function, None).partition("\n\n")
+    parts = [f"```text\n{_signature(name, function)}\n```", others_text, _sections(function) + _example(function)]
     folded = _folded("Signature, parameters and an example", "\n\n".join(filter(None, parts)))
     return f"{heading} {name}\n\n{first}\n\n{folded}"
 

@@ -30,8 +30,8 @@ def draw(folder: Path, width: int = 1000, height: int = 750, scheme: Any = "ligh
         addresses.append(address)
         ready.set()
 
-    given = {"browser": False, "ready": answering}
-    server = threading.Thread(target=serve, args=(workspace,), kwargs=given, daemon=True)
+    options = {"browser": False, "ready": answering}
+    server = threading.Thread(target=serve, args=(workspace,), kwargs=options, daemon=True)
     server.start()
     ready.wait()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -119,8 +119,8 @@ def anonymize(
         if strict:
             release.verdicts.require_publishable()
         return release
-    given = engine_of(data, policy)
-    engine = given.coarsened(policy)
+    uncoarsened = engine_of(data, policy)
+    engine = uncoarsened.coarsened(policy)
     progress = logged(progress)
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
@@ -139,7 +139,7 @@ def anonymize(
     if strict:
         verdicts.require_publishable()
     if policy.coarsened:
-        finer = given.tally(policy.sensitive)
+        finer = uncoarsened.tally(policy.sensitive)
         loss |= sensitive_losses(finer, released, policy, counted.n_records, loss["loss"])
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
@@ -169,7 +169,7 @@ def _given_or_proposed(
 ) -> tuple[Policy, tuple[Finding, ...]]:
     """Return the given policy, or build one from k and the roles of columns, with findings about what was proposed."""
     if policy is not None:
-        if any(given is not None for given in (k, l, t)) or quasi or sensitive or plain:
+        if any(parameter is not None for parameter in (k, l, t)) or quasi or sensitive or plain:
             raise PolicyError("pass either a policy or k, quasi, sensitive, plain, l and t, not both")
         return policy_of(policy), ()
     if k is None or not quasi:
@@ -188,11 +188,11 @@ def _solved(
     engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress, visits: Visits | None
 ) -> tuple[Counted, Problem, FrequencyTable | None, Recoding]:
     """Count and search; repeat if the labels of the solution reveal a suppressed record."""
-    found = _searched(engine, policy, outside, progress, visits)
-    counted, _, population, recoding = found
+    solution = _searched(engine, policy, outside, progress, visits)
+    counted, _, population, recoding = solution
     written = with_whole_numbers(policy, counted.table, recoding, population, counted.raised)
     if written is policy:
-        return found
+        return solution
     again = _searched(engine, written, outside, progress, visits)
     if not shows_hidden_decimals(again[0].table, again[3], written, again[0].raised):
         return again
@@ -292,8 +292,8 @@ def check(
     if previous and original is not None:
         from shoal.verify.several_releases import together
 
-        beside = together(original, [data, *previous], policy)
-        verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
+        joint = together(original, [data, *previous], policy)
+        verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *joint.verdicts))
     if report is not None:
         write_text(Path(report), represent(verdicts, "verdict page", table, policy), force=force)
     if strict:
@@ -361,10 +361,10 @@ def measure(
         raise PolicyError("l: must be at least 1")
     if distance not in DISTANCES:
         raise PolicyError(f"distance: unknown distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
-    seen = engine.tally([*quasi, *sensitive])
-    whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
+    tallied = engine.tally([*quasi, *sensitive])
+    whole = {name: domain_of(name, tallied.coded(name), None, tallied.weights)[0] for name in sensitive}
     people = None if population is None else rows_of(population).spelled(spellings).values(quasi)
-    table = recounted_by(quasi, seen.countable(), Reference(whole, people))
+    table = recounted_by(quasi, tallied.countable(), Reference(whole, people))
     return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
 
 

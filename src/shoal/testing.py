@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from shoal.attacks.risk import QUESTIONS, Risk
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel
@@ -156,18 +156,18 @@ def check_model(model: type[PrivacyModel] | PrivacyModel, *, tables: int = 120) 
     kind = model if isinstance(model, type) else type(model)
     directions: dict[str, str] = {}
     for i in range(tables):
-        some = random_table(f"{kind.__name__} {i}", columns=2 if i % 2 else None)
-        chosen = model if isinstance(model, PrivacyModel) else drawn_model(kind, some.rng, some.table.columns)
+        drawn = random_table(f"{kind.__name__} {i}", columns=2 if i % 2 else None)
+        chosen = model if isinstance(model, PrivacyModel) else drawn_model(kind, drawn.rng, drawn.table.columns)
         with _told_of(f"{kind.__name__}, table {i}"):
             _check_declaration(chosen)
             if isinstance(chosen, ReleaseModel):
-                _check_limit(chosen, some)
+                _check_limit(chosen, drawn)
             else:
-                _check_verdicts(chosen, some)
-                _check_unions(chosen, some)
-                _check_parts(chosen, some.rng)
-                _check_stricter(chosen, some, directions)
-            _check_optimal(chosen, some)
+                _check_verdicts(chosen, drawn)
+                _check_unions(chosen, drawn)
+                _check_parts(chosen, drawn.rng)
+                _check_stricter(chosen, drawn, directions)
+            _check_optimal(chosen, drawn)
 
 
 def drawn_model(kind: type[PrivacyModel], rng: random.Random, columns: Sequence[str]) -> PrivacyModel:
@@ -238,32 +238,34 @@ def _check_declaration(model: PrivacyModel) -> None:
     _require(type(model).model_validate(model.model_dump()) == model, "the fields do not describe the model")
 
 
-def _check_verdicts(model: PrivacyModel, some: RandomTable) -> None:
-    table = some.judged
+def _check_verdicts(model: PrivacyModel, drawn: RandomTable) -> None:
+    table = drawn.judged
     passes, scores = model.passes(table), np.asarray(model.scores(table))
     _require(passes.shape == scores.shape == (table.n_classes,), "passes and scores have one entry for each class")
     _require(passes.dtype == np.bool_, "passes is an array of truth values")
     _require(not np.isnan(scores).any(), "a score is not a number")
-    order = np.array(some.rng.sample(range(table.n_classes), table.n_classes), np.int64)
+    order = np.array(drawn.rng.sample(range(table.n_classes), table.n_classes), np.int64)
     mixed = table.selected(order)
     _require(bool((model.passes(mixed) == passes[order]).all()), "a verdict depends on the order of the classes")
     _require(np.allclose(model.scores(mixed), scores[order]), "a score depends on the order of the classes")
     if model.class_by_class:
-        few = order[: some.rng.randint(1, len(order))]
-        judged = model.passes(table.selected(few))
-        _require(bool((judged == passes[few]).all()), "class_by_class: the verdict of a class depends on other classes")
+        chosen = order[: drawn.rng.randint(1, len(order))]
+        judged = model.passes(table.selected(chosen))
+        _require(
+            bool((judged == passes[chosen]).all()), "class_by_class: the verdict of a class depends on other classes"
+        )
     _require(not passes.all() or model.possible(table, 0), "possible: every class passes, so it is possible")
     parts = [part.passes(table) for part in model.components()]
     _require(bool((np.logical_and.reduce(parts) == passes).all()), "components together are not the model")
 
 
-def _check_unions(model: PrivacyModel, some: RandomTable) -> None:
+def _check_unions(model: PrivacyModel, drawn: RandomTable) -> None:
     """Merge values of a column, as generalization does, and compare the verdicts of classes and of their union."""
-    table = some.judged
+    table = drawn.judged
     for _ in range(3):
         codes = table.codes.copy()
-        j = some.rng.randrange(codes.shape[1])
-        codes[codes[:, j] == some.rng.choice(codes[:, j]), j] = some.rng.choice(codes[:, j])
+        j = drawn.rng.randrange(codes.shape[1])
+        codes[codes[:, j] == drawn.rng.choice(codes[:, j]), j] = drawn.rng.choice(codes[:, j])
         class_of, firsts = group(packed(codes))
         union = table.merged(class_of, len(firsts), codes[firsts])
         for part in model.components():
@@ -295,10 +297,12 @@ def _check_parts(model: PrivacyModel, rng: random.Random) -> None:
     for component in model.components():
         accepted = {part for part, holds in zip(parts, component.passes(table), strict=True) if holds}
         # Parts of one class share its people, so with a population one part stands for any union of them.
-        kept = accepted if isinstance(component, PopulationModel) else _unions(accepted, counts)
-        largest = max(map(sum, kept), default=0)
-        most = float(component.max_passing(table, np.array([len(parts) - 1]))[0])
-        _require(largest <= most + 1e-6, f"max_passing says {most:g}, but {largest} records of a class can stay")
+        passing = accepted if isinstance(component, PopulationModel) else _unions(accepted, counts)
+        largest = max(map(sum, passing), default=0)
+        greatest = float(component.max_passing(table, np.array([len(parts) - 1]))[0])
+        _require(
+            largest <= greatest + 1e-6, f"max_passing says {greatest:g}, but {largest} records of a class can stay"
+        )
 
 
 def _parts_histogram(name: str, parts: Sequence[tuple[int, ...]], rng: random.Random) -> Histogram:
@@ -324,9 +328,9 @@ def _unions(parts: Iterable[tuple[int, ...]], counts: Sequence[int]) -> set[tupl
     return reached
 
 
-def _check_stricter(model: PrivacyModel, some: RandomTable, directions: dict[str, str]) -> None:
+def _check_stricter(model: PrivacyModel, drawn: RandomTable, directions: dict[str, str]) -> None:
     """Vary one parameter: as it grows, classes may start to fail or start to pass, but not both."""
-    table = some.judged
+    table = drawn.judged
     fields = type(model).model_fields
     for name in fields:
         if not isinstance(getattr(model, name), int | float) or isinstance(getattr(model, name), bool):
@@ -340,15 +344,15 @@ def _check_stricter(model: PrivacyModel, some: RandomTable, directions: dict[str
         for weaker, stricter in itertools.pairwise(verdicts):
             for changed, direction in ((weaker & ~stricter, "fail"), (stricter & ~weaker, "pass")):
                 if changed.any():
-                    known = directions.setdefault(name, direction)
-                    _require(known == direction, f"a larger {name} makes some classes pass and others fail")
+                    first_direction = directions.setdefault(name, direction)
+                    _require(first_direction == direction, f"a larger {name} makes some classes pass and others fail")
 
 
-def _check_limit(model: ReleaseModel, some: RandomTable) -> None:
+def _check_limit(model: ReleaseModel, drawn: RandomTable) -> None:
     """Check a limit on a whole release: the sum of the excesses says whether the figure is within it."""
-    table = some.judged
+    table = drawn.judged
     value, excess = model.value(table), model.excess(table)
-    order = np.array(some.rng.sample(range(table.n_classes), table.n_classes), np.int64)
+    order = np.array(drawn.rng.sample(range(table.n_classes), table.n_classes), np.int64)
     _require(
         bool(np.isclose(model.value(table.selected(order)), value)), "the figure depends on the order of the classes"
     )
@@ -357,18 +361,18 @@ def _check_limit(model: ReleaseModel, some: RandomTable) -> None:
         _require((excess.sum() <= 0) == (value <= model.max), "excess and value disagree about the limit")
 
 
-def _check_optimal(model: PrivacyModel, some: RandomTable) -> None:
-    for others in ((), (KAnonymity(k=2),)):
-        problem = some.problem((model, *others))
-        best, found = (_answer(problem, name) for name in ("exhaustive", "optimal"))
+def _check_optimal(model: PrivacyModel, drawn: RandomTable) -> None:
+    for further in ((), (KAnonymity(k=2),)):
+        problem = drawn.problem((model, *further))
+        best, pruned = (_answer(problem, name) for name in ("exhaustive", "optimal"))
         _require(
-            _plain(problem, best) == _plain(problem, found),
+            _plain(problem, best) == _plain(problem, pruned),
             "optimal and exhaustive differ: merging, class_by_class, unions_pass, possible or max_passing is not true",
         )
         if best is not None and problem.people is None and not problem.of_release:
             classes = released(problem, best)
-            kept = model.passes(classes)
-            _require(bool(kept.all()), "a class that is released does not satisfy the model")
+            passing = model.passes(classes)
+            _require(bool(passing.all()), "a class that is released does not satisfy the model")
 
 
 def _answer(problem: Problem, algorithm: str) -> FullDomain | None:
@@ -411,13 +415,13 @@ def check_loss(loss: type[CellLoss] | type[ClassLoss], *, tables: int = 40) -> N
     """
     with _registered(loss) as name:
         for i in range(tables):
-            some = random_table(f"{loss.__name__} {i}")
+            drawn = random_table(f"{loss.__name__} {i}")
             with _told_of(f"{loss.__name__}, table {i}"):
-                _check_growth(some, name)
-                _check_bounds(some, name)
-                problem = some.problem((KAnonymity(k=some.rng.randint(1, 4)),), name)
-                best, found = (_answer(problem, algorithm) for algorithm in ("exhaustive", "optimal"))
-                _require(_plain(problem, best) == _plain(problem, found), "optimal and exhaustive differ")
+                _check_growth(drawn, name)
+                _check_bounds(drawn, name)
+                problem = drawn.problem((KAnonymity(k=drawn.rng.randint(1, 4)),), name)
+                best, pruned = (_answer(problem, algorithm) for algorithm in ("exhaustive", "optimal"))
+                _require(_plain(problem, best) == _plain(problem, pruned), "optimal and exhaustive differ")
                 if best is not None:
                     value = problem.objective.published_figure(problem.objective.value(problem.evaluate(best.node)))
                     cells = loss_of(problem, best.released, best.parts(problem.table), name)
@@ -427,9 +431,9 @@ def check_loss(loss: type[CellLoss] | type[ClassLoss], *, tables: int = 40) -> N
 @contextmanager
 def _registered(loss: type[CellLoss] | type[ClassLoss]) -> Iterator[str]:
     """Give the name of a loss, which is in ``LOSSES`` as long as it is checked."""
-    known = {kind: name for name, kind in {**LOSSES, **WITH_LABEL}.items()}
-    if loss in known:
-        yield known[loss]
+    name_of_class = {kind: name for name, kind in {**LOSSES, **WITH_LABEL}.items()}
+    if loss in name_of_class:
+        yield name_of_class[loss]
         return
     name = f"checked {loss.__name__}"
     LOSSES[name] = loss
@@ -439,8 +443,8 @@ def _registered(loss: type[CellLoss] | type[ClassLoss]) -> Iterator[str]:
         del LOSSES[name]
 
 
-def _check_growth(some: RandomTable, objective: str) -> None:
-    problem = some.problem((KAnonymity(k=1),), objective, plain=True)
+def _check_growth(drawn: RandomTable, objective: str) -> None:
+    problem = drawn.problem((KAnonymity(k=1),), objective, plain=True)
     values = {node: problem.objective.value(problem.evaluate(node)) for node in problem.lattice}
     for node, value in values.items():
         _require(bool(np.isfinite(value)) and value >= -PASSES, "a loss is negative or not finite")
@@ -448,15 +452,15 @@ def _check_growth(some: RandomTable, objective: str) -> None:
         _require(all(_at_most(value, values[other]) for other in coarser), "a coarser node loses less")
 
 
-def _check_bounds(some: RandomTable, objective: str) -> None:
-    problem = some.problem((KAnonymity(k=some.rng.randint(1, 4)),), objective)
+def _check_bounds(drawn: RandomTable, objective: str) -> None:
+    problem = drawn.problem((KAnonymity(k=drawn.rng.randint(1, 4)),), objective)
     nodes = {node: problem.evaluate(node) for node in problem.lattice}
     loss = problem.objective
-    values = {node: loss.value(seen) for node, seen in nodes.items()}
+    values = {node: loss.value(evaluated) for node, evaluated in nodes.items()}
     floor = loss.floor()
-    for node, seen in nodes.items():
+    for node, evaluated in nodes.items():
         _require(_at_most(_total(floor, node), values[node]), "floor is above what a node loses")
-        bounds, above = loss.below(seen), loss.above(seen)
+        bounds, above = loss.below(evaluated), loss.above(evaluated)
         for other in (other for other, evaluation in nodes.items() if evaluation.feasible):
             if below(other, node):
                 _require(_at_most(_total(bounds, other), values[other]), "below is above what a lower node loses")
@@ -472,8 +476,8 @@ def _at_most(smaller: float, larger: float) -> bool:
     return smaller <= larger + PASSES * max(1.0, abs(larger))
 
 
-def _equal(one: float, other: float) -> bool:
-    return _at_most(one, other) and _at_most(other, one)
+def _equal(first: float, second: float) -> bool:
+    return _at_most(first, second) and _at_most(second, first)
 
 
 # ── searches ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -506,19 +510,19 @@ def check_search(search: SearchFunction, *, tables: int = 40, parting: bool = Fa
     >>> check_search(SEARCHES["datafly"], tables=3)
     """
     for i in range(tables):
-        some = random_table(f"search {i}")
-        models: list[PrivacyModel] = [KAnonymity(k=some.rng.randint(1, 5))]
+        drawn = random_table(f"search {i}")
+        models: list[PrivacyModel] = [KAnonymity(k=drawn.rng.randint(1, 5))]
         if i % 2:
             kinds = [kind for kind in MODELS if not issubclass(kind, PopulationModel | ReleaseModel)]
-            models.append(drawn_model(some.rng.choice(kinds), some.rng, some.table.columns))
-        problem = some.problem(models, some.rng.choice(("loss", "discernibility", "precision")), parting=parting)
+            models.append(drawn_model(drawn.rng.choice(kinds), drawn.rng, drawn.table.columns))
+        problem = drawn.problem(models, drawn.rng.choice(("loss", "discernibility", "precision")), parting=parting)
         with _told_of(f"table {i}"):
-            _check_answer(search, some, problem, may_miss=may_miss)
+            _check_answer(search, drawn, problem, may_miss=may_miss)
 
 
-def _check_answer(search: SearchFunction, some: RandomTable, problem: Problem, *, may_miss: bool) -> None:
+def _check_answer(search: SearchFunction, drawn: RandomTable, problem: Problem, *, may_miss: bool) -> None:
     before = problem.table.codes.copy(), problem.table.counts.copy()
-    best = _answer(Problem(some.table, problem.asked, problem.terms), "exhaustive")
+    best = _answer(Problem(drawn.table, problem.asked, problem.terms), "exhaustive")
     try:
         answer = search(problem)
     except PolicyError:
@@ -535,17 +539,18 @@ def _check_answer(search: SearchFunction, some: RandomTable, problem: Problem, *
     _require(n_suppressed < problem.n_records, "every record is suppressed")
     _require(bool(passing(problem, released(problem, answer)).all()), "a class that is released does not pass")
     again = search(some_copy(problem)).parts(problem.table)
-    same = np.array_equal(again.codes, parts.codes) and np.array_equal(again.suppressed, parts.suppressed)
-    _require(same, "the same problem has two answers")
+    repeated = np.array_equal(again.codes, parts.codes) and np.array_equal(again.suppressed, parts.suppressed)
+    _require(repeated, "the same problem has two answers")
     if isinstance(answer, FullDomain):
         _require(best is not None, "an answer, but no node of the lattice has one")
-        value, least = (
-            loss_of(problem, one.released, one.parts(some.table), problem.objective_name) for one in (answer, best)
-            if one is not None
-        )  # fmt: skip
-        _require(_at_most(least, value), "a node that loses less than the optimum")
+        value, best_loss = (
+            loss_of(problem, solution.released, solution.parts(drawn.table), problem.objective_name)
+            for solution in (answer, best)
+            if solution is not None
+        )
+        _require(_at_most(best_loss, value), "a node that loses less than the optimum")
         if answer.proved and not may_miss:
-            _require(_at_most(value, least), "an answer is called proved that is not optimal")
+            _require(_at_most(value, best_loss), "an answer is called proved that is not optimal")
 
 
 def some_copy(problem: Problem) -> Problem:

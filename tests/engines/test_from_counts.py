@@ -12,7 +12,6 @@ import pytest
 import shoal
 from shoal.engines import connect, ibis, run_length_rows
 from shoal.engines.backends.duckdb import DuckDB
-from shoal.engines.joined_rows import JoinedRows
 from shoal.errors import VerificationError
 
 N = 240
@@ -76,7 +75,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[type]:
     written: list[type] = []
     inner = DuckDB.write_rows
 
-    def write_rows(backend: DuckDB, rows: run_length_rows.RowsInOrder, *given, **named) -> str:
+    def write_rows(backend: DuckDB, rows: run_length_rows.RunLengthRows, *given, **named) -> str:
         written.append(type(rows))
         return inner(backend, rows, *given, **named)
 
@@ -110,7 +109,6 @@ def test_the_bytes_are_those_of_the_query_and_of_memory(
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / f"here.{suffix}")
     monkeypatch.setattr(ibis.IbisEngine, "_repeated", lambda *_: None)
     assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"query.{suffix}")
-    monkeypatch.setattr(ibis.IbisEngine, "_joined", lambda *_: None)
     assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"ibis.{suffix}")
 
 
@@ -188,11 +186,8 @@ def test_plain_columns_that_repeat_are_counted_again(
     for repeats in (True, False):
         monkeypatch.setattr(DuckDB, "repeats", lambda *_, few=repeats: few)
         found.append(bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet"))
-    monkeypatch.setattr(ibis.IbisEngine, "_joined", lambda *_: None)
-    assert found[1] == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "ibis.parquet")
     counted = algorithm == "optimal" and kind != "clock"
-    joined = algorithm == "optimal" and kind not in ("clock", "at") and "max_tuples" not in release
-    assert written == [run_length_rows.RunLengthRows] * counted + [JoinedRows] * joined  # others are joined by Ibis
+    assert written == [run_length_rows.RunLengthRows] * counted  # others are joined
     assert found[0] == found[1]
     if "max_tuples" not in release:
         assert found[0] == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")

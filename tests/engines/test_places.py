@@ -14,7 +14,7 @@ from benches import Bench
 from contract import TASKS
 from shoal.engines import connect, memory
 from shoal.engines.backends.connection_errors import safe_uri
-from shoal.engines.backends.duckdb_results import in_pieces
+from shoal.engines.backends.duckdb_files import in_pieces
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
 TASK = TASKS["k and distinct values"]
@@ -63,7 +63,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shoal.engines.formats.folders.FILE_ROWS", 25)
-    monkeypatch.setattr("shoal.engines.backends.duckdb_results.PIECE", 7)
+    monkeypatch.setattr("shoal.engines.backends.duckdb_files.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")
     parts = sorted((tmp_path / "out").iterdir())

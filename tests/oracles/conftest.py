@@ -43,10 +43,9 @@ def both_ways() -> Iterator[set[str]]:
 
 
 def _loops() -> list[CompiledLoop]:
-    from shoal.compiled import deriving, leaves
-    from shoal.compiled import kernels as of_tables
+    from shoal.compiled import deriving, grouping, histograms, leaves, nodes
     from shoal.models import kernels as of_models
     from shoal.search.cells import mondrian_kernels as of_regions
 
-    modules = (of_models, of_regions, of_tables, deriving, leaves)
+    modules = (of_models, of_regions, grouping, histograms, nodes, deriving, leaves)
     return [each for module in modules for each in vars(module).values() if isinstance(each, CompiledLoop)]

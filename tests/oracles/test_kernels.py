@@ -11,17 +11,9 @@ from hypothesis import strategies as st
 from definitions import Case, Column, best, suppressed
 from examples import examples, some
 from shoal.compiled.deriving import derive, derive_large, derive_node
-from shoal.compiled.kernels import (
-    group,
-    lose_classes,
-    merge_histograms,
-    number_large,
-    price_levels,
-    raise_low,
-    sum_by_class,
-    take_histograms,
-    too_small,
-)
+from shoal.compiled.grouping import group, sum_by_class
+from shoal.compiled.histograms import merge_histograms, take_histograms
+from shoal.compiled.nodes import lose_classes, number_large, price_levels, raise_low, too_small
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search import SEARCHES
 from shoal.search.full_domain.lattice import below

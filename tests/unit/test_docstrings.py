@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal import errors, testing
+from shoal import errors, he, smc, testing
 
 NAMES = [name for name in shoal.__all__ if name != "Data"]  # a union of types
 WITH_EXAMPLE = [name for name in NAMES if name == "ShoalError" or not hasattr(errors, name)]  # the base stands for all
@@ -25,6 +25,7 @@ def test_a_public_name_says_what_it_is(name: str) -> None:
 
 FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(shoal, name))]
 CHECKS = [getattr(testing, name) for name in dir(testing) if name.startswith("check_")]
+PARTS = [getattr(part, name) for part in (he, smc) for name in part.__all__ if inspect.isfunction(getattr(part, name))]
 
 
 def sections(text: str) -> dict[str, list[tuple[str, str]]]:
@@ -36,7 +37,7 @@ def sections(text: str) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-@pytest.mark.parametrize("function", [*(getattr(shoal, name) for name in FUNCTIONS), *CHECKS])
+@pytest.mark.parametrize("function", [*(getattr(shoal, name) for name in FUNCTIONS), *CHECKS, *PARTS])
 def test_a_public_function_says_each_of_its_parameters(function: Callable[..., object]) -> None:
     signature = inspect.signature(function)
     found = sections(inspect.getdoc(function) or "")
@@ -47,6 +48,13 @@ def test_a_public_function_says_each_of_its_parameters(function: Callable[..., o
     returned = {"Returns"} if signature.return_annotation not in ("None", None) else set()
     assert {"Parameters", "Raises", "Examples", *returned} == set(found)
     assert all(found[title] for title in {"Parameters", "Raises", *returned})
+
+
+@pytest.mark.parametrize("function", PARTS)
+def test_the_example_of_a_function_of_a_part_runs(function: Callable[..., object]) -> None:
+    [example] = doctest.DocTestFinder(recurse=False).find(function, function.__name__, globs={})
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLE)

@@ -38,7 +38,6 @@ LATE = {
     "results/dp/ledger": "fcntl is not on Windows",
     "results/dp/noise": "OpenDP takes a second, and may not be installed",
     "errors": "difflib is loaded only for a name that is misspelt",
-    "engines/backends/duckdb_direct": "Ibis's backend takes a sixth of a second, and many runs need none of it",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
     "engines/formats/arrow_json": "Feather needs a part of Arrow that few files need",

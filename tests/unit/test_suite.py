@@ -18,7 +18,7 @@ import warnings
 import pytest
 
 CASES = {
-    "ours": (RuntimeWarning, "shoal.compiled.kernels"),
+    "ours": (RuntimeWarning, "shoal.compiled.grouping"),
     "announced": (DeprecationWarning, "shoal.demo.hospital"),
     "theirs": (UserWarning, "pandas.core.frame"),
     "allowed": (DeprecationWarning, "ibis.backends.duckdb"),

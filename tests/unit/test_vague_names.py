@@ -1,8 +1,7 @@
-"""If these fail, a room has more names that say nothing, such as ``found`` or ``place``, than it had before."""
+"""If these fail, too many names say nothing about what they hold, such as ``found`` or ``place``."""
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -22,35 +21,7 @@ WORDS = """
 """
 VAGUE = frozenset(WORDS.split())
 
-# Bound names that are vague, by room, where there are any; a name that goes lowers its room's figure.
-MOST_OF_ROOM = {
-    "alternatives": 4,
-    "attacks": 14,
-    "cli": 3,
-    "compiled": 29,
-    "engines": 288,
-    "findings": 45,
-    "forbidden": 1,
-    "hierarchies": 1,
-    "inspection": 128,
-    "judge": 37,
-    "linkage": 9,
-    "models": 6,
-    "original": 4,
-    "pipeline": 5,
-    "policy": 27,
-    "recoding": 2,
-    "release": 61,
-    "report": 19,
-    "results": 9,
-    "search": 227,
-    "testing": 29,
-    "text": 1,
-    "utility": 1,
-    "verify": 81,
-    "web": 4,
-}
-MAX_SHARE = 0.03  # of all bound names in the package
+MAX_SHARE = 0.01  # of the names that the package binds; some are fixed, such as ``of`` in policies
 
 
 def is_vague(name: str) -> bool:
@@ -74,10 +45,6 @@ def test_names_made_of_vague_words_alone_are_told_from_others() -> None:
 
 
 def test_names_say_what_they_are() -> None:
-    total, vague = 0, Counter[str]()
-    for path in MODULES:
-        names = list(bound_names(parsed(path)))
-        total += len(names)
-        vague[path.relative_to(SOURCES).parts[0].removesuffix(".py")] += sum(map(is_vague, names))
-    assert {room: n for room, n in vague.items() if n > MOST_OF_ROOM.get(room, 0)} == {}
-    assert vague.total() <= MAX_SHARE * total
+    names = [(path.relative_to(SOURCES), name) for path in MODULES for name in bound_names(parsed(path))]
+    vague = [f"{path}: {name}" for path, name in names if is_vague(name)]
+    assert len(vague) <= MAX_SHARE * len(names), "\n".join(vague)

@@ -21,7 +21,7 @@ from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
 from shoal.attacks.read_cache import encoded_once
 from shoal.attacks.values import values_of
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import DataError
 from shoal.hierarchies.hierarchy import Label
 from shoal.notation import codec

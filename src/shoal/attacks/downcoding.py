@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.label_columns import LabelColumn
 from shoal.attacks.label_rules import shares_given
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.tables.frequency import RowNumbers, packed
 
 LIKELIER = 0.05  # by how much the share of a value in its class must exceed what the text says

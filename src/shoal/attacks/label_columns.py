@@ -206,7 +206,8 @@ def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy
     ]
     named = _Named(domain)
     printed = [named.by(text) for text in released.texts]
-    boxes = _are_boxes(released.texts, covered, printed)
+    stated = policy is not None and _is_tight(policy, name)  # else the shape of the texts decides
+    boxes = stated or _are_boxes(released.texts, covered, printed)
     labels = [
         ProvedLabel(
             leaves,
@@ -225,8 +226,14 @@ def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy
         leaf_of,
         leaf_weights(len(domain), leaf_of),
         (*printed, NO_LEAVES),
-        assumed=boxes,
+        assumed=boxes and not stated,
     )
+
+
+def _is_tight(policy: Policy, name: str) -> bool:
+    """Return whether a policy says that a column's labels are the tightest boxes of their classes."""
+    cells = policy.columns[name].cells if name in policy.columns else "hierarchy"
+    return cells in TIGHT_RANGES | TIGHT_SETS and policy.release.algorithm in BY_CLASS
 
 
 class _Named:

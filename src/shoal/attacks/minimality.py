@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.value_assignments import TooManyError, deals, posterior
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.local import LocalEngine
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import ReleaseModel, SensitiveModel

@@ -22,7 +22,7 @@ from shoal.attacks.downcoding import Downcoded
 from shoal.attacks.join import fitting
 from shoal.attacks.label_columns import NO_LEAVES, LabelColumn
 from shoal.attacks.label_rules import LeafSet
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.tables.frequency import RowNumbers, packed
 
 MAX_VALUES = 4  # of a label that names none: the rarest are tried

@@ -198,7 +198,7 @@ def verify(
         from shoal.cli.terminal.verdicts import show_verification
         from shoal.verify.certified import require_certificate, verify_certificate
 
-    require_certificate(certificate)  # a user who has swapped the two is told so, instead of errors about the rows
+    require_certificate(certificate)  # before the rows: the two files may have been swapped
     rows = reading.opened(release)
     truth = None if original is None else reading.opened_beside(original, rows)
     verification = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key, policy=policy)

@@ -138,7 +138,7 @@ class Companions:
             raise OutputError("--frontier compares releases and writes none", "omit -o")
 
     def attacked(self, release: "Release", progress: "Progress") -> "Release":
-        """Return the release with the attacks that were asked for, or that its report runs: they are findings, too."""
+        """Return the release with the requested attacks, or those that its report runs: which are findings, too."""
         wanted = self.attacks or (self.attacks is None and self.report is not None)
         if not wanted or release.attacks is not None:  # limits in the policy have run their own
             return release

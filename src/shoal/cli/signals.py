@@ -91,7 +91,7 @@ def loading() -> Iterator[None]:
     finally:
         postponing.pop()
     if not gc.isenabled():
-        gc.freeze()  # loaded code stays to the end: nobody needs to look for cycles in it
+        gc.freeze()  # loaded code is never freed: the collector need not scan it
         gc.enable()
     if "pyarrow" in sys.modules:
         # Its own handlers, set while it reads a file, lose a signal that comes when the file is almost read.

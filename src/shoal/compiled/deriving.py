@@ -1,6 +1,6 @@
 """Loops that derive the classes of coarser levels: packed keys are recoded and grouped in one pass.
 
-As in ``kernels``, the arrays that a loop fills are made before it is called, if it runs often.
+As in ``grouping``, the arrays that a loop fills are made before it is called, if it runs often.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from threading import local
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.compiled.arrays import Codes, Ints, Words
+from shoal.compiled.grouping import MIX, slot_bits
 from shoal.compiled.jit import compiled, compiled_when_long, compiled_within
-from shoal.compiled.kernels import MIX, slot_bits
 from shoal.compiled.threads import done_in_parts
 
 BLOCK = 512  # rows that are recoded together
@@ -20,15 +20,15 @@ PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
 def derive(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
+    keys: Words,
+    counts: Ints,
+    shifts: Words,
+    masks: Words,
+    offsets: Ints,
+    steps: Words,
     max_keys: int,
     with_classes: bool,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Words, Ints, Ints]:
     """Recode some columns of rows that are packed into one word each, and group again.
 
     Returns the new keys, their counts, and the class of each old row (empty unless ``with_classes``). ``keys`` are the
@@ -47,15 +47,15 @@ def derive(
 
 
 def derive_in_halves(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
+    keys: Words,
+    counts: Ints,
+    shifts: Words,
+    masks: Words,
+    offsets: Ints,
+    steps: Words,
     max_keys: int,
     with_classes: bool,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Words, Ints, Ints]:
     """Apply ``derive`` to many rows with few different keys: to each half on its own core, then to the two results.
 
     The keys come in the same order: those of the first half as they appear there, then the others.
@@ -78,19 +78,19 @@ def derive_in_halves(
 
 
 def derive_node(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    from_levels: NDArray[np.int64],
-    to_levels: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    n_labels: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
+    keys: Words,
+    counts: Ints,
+    from_levels: Ints,
+    to_levels: Ints,
+    shifts: Words,
+    masks: Words,
+    n_labels: Ints,
+    offsets: Ints,
+    steps: Words,
     with_classes: bool,
     max_keys: int,
     other_combinations: int = 1,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Words, Ints, Ints]:
     """Apply ``derive`` from the levels ``from_levels`` to the levels ``to_levels``.
 
     ``keys``, ``counts``, ``shifts``, ``masks`` and ``steps`` are as in ``derive``, with an entry for every column. The
@@ -107,12 +107,12 @@ def derive_node(
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
 
 
-_Buffers = tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
+_Buffers = tuple[Codes, Words, Words, Ints]
 MAX_KEPT_KEYS = 1 << 18  # keys up to which the memory is kept: 6 MB a thread
 
 
 class _ScratchBuffers(local):
-    """What ``_derive`` writes to before the classes are counted, kept from call to call in each thread."""
+    """Per-thread scratch buffers for ``_derive``."""
 
     def __init__(self) -> None:
         self._capacity = -1
@@ -136,21 +136,21 @@ _buffers = _ScratchBuffers()
 
 @compiled_when_long(lambda keys, _, from_levels, *rest: len(keys) * (5 + len(from_levels)) + 9 * len(from_levels))
 def _derive(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    from_levels: NDArray[np.int64],
-    to_levels: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    n_labels: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
+    keys: Words,
+    counts: Ints,
+    from_levels: Ints,
+    to_levels: Ints,
+    shifts: Words,
+    masks: Words,
+    n_labels: Ints,
+    offsets: Ints,
+    steps: Words,
     other_combinations: int,
-    slots: NDArray[np.int32],
-    rows: NDArray[np.uint64],
-    out: NDArray[np.uint64],
-    sums: NDArray[np.int64],
-    class_of: NDArray[np.int64],
+    slots: Codes,
+    rows: Words,
+    out: Words,
+    sums: Ints,
+    class_of: Ints,
 ) -> int:
     """Apply ``derive_node``; return the number of different keys.
 
@@ -158,6 +158,7 @@ def _derive(
     parallel. Indices are unsigned: they need no check for negative ones, which would cost as much as the loop itself.
     """
     n = keys.shape[0]
+    # Which bits stay, and how many keys there can be: the hash table is cleared for no more.
     kept_bits = ~np.uint64(0)
     labels = min(n, other_combinations)
     for c in range(from_levels.shape[0]):
@@ -207,14 +208,7 @@ def _derive(
 
 @compiled_within
 def _recode_block(
-    old: NDArray[np.uint64],
-    words: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
-    rows: NDArray[np.uint64],
-    hashes: NDArray[np.uint64],
+    old: Words, words: Ints, shifts: Words, masks: Words, offsets: Ints, steps: Words, rows: Words, hashes: Words
 ) -> None:
     """Recode some columns of a block of rows of several words each, and hash the result.
 
@@ -240,17 +234,17 @@ def _recode_block(
 
 @compiled
 def derive_large(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    words: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
+    keys: Words,
+    counts: Ints,
+    words: Ints,
+    shifts: Words,
+    masks: Words,
+    offsets: Ints,
+    steps: Words,
     with_classes: bool,
     share: int,
     share_bits: int,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Words, Ints, Ints]:
     """Apply ``derive`` to keys of several words, column ``c`` in ``words[c]``, and to tables larger than the cache.
 
     ``counts``, ``shifts``, ``masks``, ``offsets``, ``steps`` and ``with_classes`` are as in ``derive``. Only the rows
@@ -273,6 +267,7 @@ def derive_large(
     block = 512
     rows = np.empty((block, n_words), np.uint64)
     hashes = np.empty(block, np.uint64)
+    # How many rows of this share each part has, and from that where each part ends.
     ends = np.zeros(n_parts + 1, np.int64)
     for first in range(0, n_rows, block):
         old = keys[first : first + block]
@@ -287,6 +282,7 @@ def derive_large(
     out = np.empty((n + 1, n_words), np.uint64)
     sums = np.empty(n + 1, np.int64)
     from_row = np.empty(n + 1 if with_classes else 0, np.int64)
+    # Rows are written to their parts, in order.
     next_row = ends[:n_parts].copy()
     for first in range(0, n_rows, block):
         old = keys[first : first + block]
@@ -302,6 +298,7 @@ def derive_large(
             sums[target] = number[i]
             if with_classes:
                 from_row[target] = first + i
+    # Each part is grouped by one hash table that fits the cache, large enough for the largest.
     bits = 4
     while (1 << bits) < 2 * largest:
         bits += 1
@@ -338,9 +335,7 @@ def derive_large(
     return out[:n_classes], sums[:n_classes], class_of
 
 
-def unpack(
-    keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+def unpack(keys: Words, words: Ints, shifts: Words, masks: Words) -> Codes:
     """Return the codes of each key, column ``c`` from ``words[c]``."""
     out = np.empty((len(keys), len(words)), np.int32)
     _unpack(keys, words, shifts, masks, out)
@@ -348,13 +343,7 @@ def unpack(
 
 
 @compiled_when_long(lambda keys, words, *_: len(keys) * len(words))
-def _unpack(
-    keys: NDArray[np.uint64],
-    words: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    out: NDArray[np.int32],
-) -> None:
+def _unpack(keys: Words, words: Ints, shifts: Words, masks: Words, out: Codes) -> None:
     for i in range(keys.shape[0]):
         for c in range(words.shape[0]):
             out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]

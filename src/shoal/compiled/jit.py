@@ -37,7 +37,7 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 WAIT = 30.0  # seconds for another process to compile the same loop
 SHORT = 1 << 16  # steps of a loop that Python takes in some 30 ms
 
-# Nobody calls a loop from C, and each would be compiled a second time for that.
+# Without wrappers for callers in C: each would be compiled too.
 CALLED_FROM_PYTHON = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 CALLED_FROM_LOOPS = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 

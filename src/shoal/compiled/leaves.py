@@ -8,13 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.arrays import Codes, Ints, Words
 from shoal.compiled.jit import compiled_when_long
 
-LeafCodes = NDArray[np.int32]  # (rows, columns)
-LeafNumbers = NDArray[np.int64]
 
-
-def records_by_leaf(leaves: LeafCodes, counts: LeafNumbers, n_leaves: Sequence[int]) -> list[LeafNumbers]:
+def records_by_leaf(leaves: Codes, counts: Ints, n_leaves: Sequence[int]) -> list[Ints]:
     """Return the number of records with each leaf, per column."""
     starts = np.concatenate([[0], np.cumsum(n_leaves)]).astype(np.int64)
     sums = np.zeros(starts[-1], np.int64)
@@ -22,9 +20,7 @@ def records_by_leaf(leaves: LeafCodes, counts: LeafNumbers, n_leaves: Sequence[i
     return [sums[first:last] for first, last in pairwise(starts)]
 
 
-def recoded_leaves(
-    leaves: LeafCodes, of_leaf: Sequence[NDArray[np.integer]]
-) -> tuple[LeafCodes, NDArray[np.uint64] | None]:
+def recoded_leaves(leaves: Codes, of_leaf: Sequence[NDArray[np.integer]]) -> tuple[Codes, Words | None]:
     """Return what ``of_leaf``, per column, says that each leaf becomes, and each row of this in one word.
 
     Words are equal exactly if the rows are; None if 64 bits are not enough.
@@ -38,7 +34,7 @@ def recoded_leaves(
 
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
-def add_by_leaf(leaves: LeafCodes, counts: LeafNumbers, starts: LeafNumbers, sums: LeafNumbers) -> None:
+def add_by_leaf(leaves: Codes, counts: Ints, starts: Ints, sums: Ints) -> None:
     """Add the counts of rows to the ``sums`` of their leaves; those of column ``j`` begin at ``starts[j]``."""
     for i in range(leaves.shape[0]):
         for j in range(leaves.shape[1]):
@@ -46,14 +42,7 @@ def add_by_leaf(leaves: LeafCodes, counts: LeafNumbers, starts: LeafNumbers, sum
 
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
-def recode_leaves(
-    leaves: LeafCodes,
-    recoded: LeafCodes,
-    starts: LeafNumbers,
-    bits: NDArray[np.uint64],
-    out: LeafCodes,
-    keys: NDArray[np.uint64],
-) -> None:
+def recode_leaves(leaves: Codes, recoded: Codes, starts: Ints, bits: Words, out: Codes, keys: Words) -> None:
     """Write to ``out`` what each leaf became: leaf ``x`` of column ``j``, ``became[starts[j] + x]``.
 
     ``keys`` get the ``bits`` of all columns of a row, one after the other.

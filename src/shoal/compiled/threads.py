@@ -1,13 +1,12 @@
-"""Threads: independent parts of a computation on both cores, with the results in the order of the parts.
+"""Compute independent parts on both cores, with the results in the order of the parts.
 
-Compiled loops, and NumPy where it has much to do, run without Python's lock. A part sees what was there before the
-first one began and nothing of the others, so the number of threads, and which of them is faster, change nothing but
-the time.
+Compiled loops, and NumPy on large arrays, run without Python's lock. Parts do not depend on each other, so the number
+of threads changes nothing but the time.
 
-The calling thread works too, from the last part towards the first, the others from the first on. So a signal, or the
-exception that cancels a job, finds it at its work as ever, and it waits for others only while they end their last
-part. Parts are short, or ask between their steps whether they are still wanted; if an exception ends the computation,
-those that have not begun are dropped. What a part does in parts is done by its own thread: the other is busy too.
+The calling thread works too, from the last part towards the first, the helpers from the first on. So a signal, or the
+exception that cancels a job, reaches it at once, and it waits only for the last part of each helper. Parts are short,
+or call ``go_on_if_wanted`` between their steps. If an exception ends the computation, parts that have not begun are
+dropped. Parts within a part are computed by the same thread: the other one is busy too.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ THREADS = min(2, _cores())
 
 
 class _PartOfThread(local):
-    """What a thread knows of the part that it is doing."""
+    """The state of a thread that computes parts."""
 
-    at_work = False  # whether it is doing a part
-    dropped: Event | None = None  # of a thread that helps: set when an exception has ended what it helps with
+    at_work = False  # whether it computes a part now
+    dropped: Event | None = None  # of a helper: set when an exception has ended the computation
 
 
 _thread_state = _PartOfThread()
@@ -45,7 +44,7 @@ _thread_state = _PartOfThread()
 def done_in_parts(
     work: Callable[[Part], Result], parts: Sequence[Part], pool: ThreadPoolExecutor | None = None
 ) -> list[Result]:
-    """Return what ``work`` returns for each part, in their order; ``pool``: the threads to help, if they are there."""
+    """Return what ``work`` returns for each part, in their order; ``pool``: helpers that run already."""
     if min(THREADS, len(parts)) < 2 or _thread_state.at_work:
         return [work(part) for part in parts]
     with nullcontext(pool) if pool is not None else kept_threads() as helpers:
@@ -69,14 +68,14 @@ def _help(work: Callable[[Part], Result], part: Part, dropped: Event) -> Result:
 
 
 def kept_threads() -> ThreadPoolExecutor:
-    """Return threads to help with many short parts: to start them takes as long as a part. They end with a ``with``."""
+    """Return helpers for many short parts, as starting them takes as long as a part; a ``with`` ends them."""
     return ThreadPoolExecutor(max(1, THREADS - 1))
 
 
 def done_ahead(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """Yield what ``work`` returns for each part, in their order, as many at a time as there are threads.
 
-    For work whose result depends on nothing but the part: who no longer asks for results wastes the last few.
+    If the caller stops early, the last few results were computed for nothing.
     """
     waiting = iter(parts)
     while batch := list(islice(waiting, THREADS)):
@@ -84,10 +83,10 @@ def done_ahead(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterato
 
 
 class _DroppedError(Exception):
-    """Ends a part that nobody waits for any more."""
+    """Cancels a part whose result is no longer needed."""
 
 
 def go_on_if_wanted() -> None:
-    """End the part that this thread helps with if an exception has ended the computation."""
+    """Cancel the part of a helper if an exception has ended the computation."""
     if _thread_state.dropped is not None and _thread_state.dropped.is_set():
         raise _DroppedError

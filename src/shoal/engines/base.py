@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,13 @@ from shoal.engines.dependence import Countable
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
-from shoal.tables.frequency import ClassOf, FrequencyTable
+from shoal.tables.frequency import ClassOf, Counts, FrequencyTable
 
 if TYPE_CHECKING:
     from shoal.engines.cells import Spellings
     from shoal.engines.codebook import Codebook
-    from shoal.engines.formats.distinct_lines import DistinctLines
     from shoal.engines.formats.formulas import Formulas
     from shoal.engines.formats.layout import Dialect
-    from shoal.engines.joined_rows import JoinedRows
     from shoal.engines.local import LocalEngine
 
 
@@ -37,11 +35,17 @@ class Rows:
     persons: NDArray[np.int32] | None = None
     sources: NDArray[np.int64] | None = None  # the row of the original behind each released row; never published either
     notes: tuple[str, ...] = ()
+    in_memory: ClassVar[bool] = True
 
     @property
     def counted(self) -> Groups | None:
         """The distinct rows and their counts, if they are known."""
         return None
+
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the rows, or distinct ones, and how often each occurs."""
+        groups = self.counted
+        return (self.table, np.ones(self.n_records, np.int64)) if groups is None else groups.with_counts()
 
     @property
     def columns(self) -> list[str]:
@@ -67,6 +71,11 @@ class Groups:
     weight: str  # the column with the number of records
     person: str | None = None  # the column that identifies people
 
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the distinct rows without their counts, and the counts."""
+        counts = np.asarray(self.table[self.weight]).astype(np.int64)
+        return self.table.drop_columns([self.weight]), counts
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -83,10 +92,9 @@ class Query:
     entity: str | None = None  # the column that identifies people
     notes: tuple[str, ...] = ()  # notes about how the rows are produced
     households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
-    # Joins the rows of a file in order, with a number in place of each tuple; None where there is no such query.
-    numbered: Callable[[], JoinedRows | None] | None = None
     # Counts all released columns, with those that were not counted; None if equal tuples become different rows.
     recounted: Callable[[], Groups] | None = None
+    in_memory: ClassVar[bool] = False
 
     def __reduce__(self) -> Any:
         raise DataError(
@@ -123,6 +131,10 @@ class Query:
         """The number of released records."""
         return int(np.asarray(self.groups.table[self.groups.weight]).sum())
 
+    def with_counts(self) -> tuple[pa.Table, Counts]:
+        """Return the distinct rows, and how often each occurs."""
+        return self.groups.with_counts()
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:
@@ -154,7 +166,6 @@ class WrittenFile:
     dialect: Dialect | None
     rows: Rows
     formulas: Formulas | None
-    lines: DistinctLines | None = None  # of a CSV file, if they are few
 
 
 Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or the counts by an engine of the table it wrote
@@ -184,6 +195,9 @@ class Engine(Countable, Protocol):
     def table(self) -> pa.Table:
         """The rows; raises DataError if they stay in a database, a cluster or files."""
 
+    def every_row(self) -> LocalEngine:
+        """Return all rows in memory, each as often as it was counted; raise DataError if they stay elsewhere."""
+
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
@@ -199,6 +213,10 @@ class Engine(Countable, Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about how the rows were read."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of a file or frame; empty for a table in a database and for a folder."""
 
     @property
     def scattered(self) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.formats.dictionary_columns import column_of_texts
 from shoal.hierarchies.spelling import BLANKS, INFINITE, Spelling
 from shoal.notation.codec import Coded
 from shoal.notation.numbers import parse_number
@@ -25,7 +24,7 @@ def read_table(table: pa.Table, spellings: Spellings) -> pa.Table:
     """Parse the cells of a table in memory."""
     for j, name in enumerate(table.column_names):
         if name in spellings and not spellings[name].is_plain:
-            table = table.set_column(j, name, _read_column(column_of_texts(table.column(j)), spellings[name]))
+            table = table.set_column(j, name, _read_column(table.column(j), spellings[name]))
     return table
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
-from shoal.engines.formats.dictionary_columns import column_of_texts
+from shoal.compiled.grouping import group
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.tables.frequency import ClassOf, packed
 
@@ -47,7 +46,7 @@ class CodedColumn:
 
 def is_worth_coding(column: pa.ChunkedArray) -> bool:
     """Return whether the values of a column repeat, as far as its first rows show."""
-    sample = column_of_texts(column.slice(0, SAMPLE))
+    sample = column.slice(0, SAMPLE)
     return 2 * len(sample.unique()) <= len(sample)
 
 

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from shoal.engines.backends import BACKENDS, backend_class, schemes
 from shoal.engines.backends.duckdb import DuckDB
-from shoal.engines.backends.duckdb_direct import LaterBackend
 from shoal.engines.base import Engine
 from shoal.engines.formats import sql_files, table_files
 from shoal.engines.formats.formulas import unescaped_source
@@ -86,7 +85,7 @@ def from_files(
 ) -> IbisEngine:
     """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
-    database = LaterBackend()
+    database = ibis.duckdb.connect(**spilling())
     layout: Layout | None = None
     notes: tuple[str, ...] = ()
     if path.is_dir() or path.suffix.lower() in table_files.PARQUET:

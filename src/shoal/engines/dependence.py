@@ -101,8 +101,6 @@ def numbered(column: pa.ChunkedArray) -> Numbers:
     """Number equal values alike, from 0 in any order; null is -1. Faster than codes, which are sorted texts."""
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, np.int64)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.add(
             pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column), pa.scalar(0.0, column.type)

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Groups
 from shoal.notation import codec
 from shoal.tables.frequency import packed

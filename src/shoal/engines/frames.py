@@ -69,16 +69,13 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     return _through_narwhals(data, wrapped)
 
 
-def with_plain_types(table: pa.Table, numbered: Sequence[str] = ()) -> pa.Table:
-    """Convert to the few types shoal works with: no dictionaries but of ``numbered`` texts, no NaN, no -0.0."""
+def with_plain_types(table: pa.Table) -> pa.Table:
+    """Convert to the few types shoal works with: no dictionaries, no NaN, no -0.0."""
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
         raise EmptyTableError("the table has no rows", columns=table)
-    columns = [
-        column if name in numbered else plain_column(name, column)
-        for name, column in zip(names, table.columns, strict=True)
-    ]
+    columns = [plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=names)
 
 

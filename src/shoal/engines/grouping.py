@@ -20,8 +20,6 @@ from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Engine, Released
 from shoal.engines.data import Data
 from shoal.engines.ibis import IbisEngine
-from shoal.engines.local import LocalEngine
-from shoal.engines.local_columns import repeated_rows
 from shoal.engines.opening import engine_of
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError, EmptyTableError, no_column
@@ -44,7 +42,7 @@ class Groupable:
     """
 
     engine: IbisEngine
-    source: LocalEngine | IbisEngine  # what was opened, before rows in memory were shown to DuckDB
+    source: Engine  # what was opened, before rows in memory were shown to DuckDB
 
     @property
     def fingerprint(self) -> str:
@@ -108,10 +106,9 @@ class Groupable:
 
     def select(self, names: Sequence[str]) -> tuple[pa.Table, bool]:
         """Fetch some columns of all rows, and whether these are in the order of a file or frame."""
-        if not isinstance(self.source, LocalEngine):
+        if not self.source.in_memory:
             return self.fetch(self.table.select(*names)), False
-        rows = self.source.table.select(list(names))
-        return (rows if self.source.weights is None else repeated_rows(rows, self.source.weights)), True
+        return self.source.every_row().table.select(list(names)), True
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Run a query over ``table`` where the rows are, and fetch its result, which may have no rows."""
@@ -141,10 +138,5 @@ def groupable(
         engine = bare if policy is None else bare.reading(policy)
     if isinstance(engine, IbisEngine):
         return Groupable(engine, engine)
-    if not isinstance(engine, LocalEngine):
-        raise DataError(f"no SQL for rows of type {type(engine).__name__}", "pass a frame, a path or an Ibis table")
     backend = DuckDB(ibis.duckdb.connect(**spilling()))
-    rows = engine.table
-    if engine.weights is not None:
-        rows = repeated_rows(rows, engine.weights)
-    return Groupable(IbisEngine(backend.upload(rows, {}), backend), engine)
+    return Groupable(IbisEngine(backend.upload(engine.every_row().table, {}), backend), engine)

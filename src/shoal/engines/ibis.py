@@ -19,10 +19,9 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
+from shoal.compiled.grouping import group
 from shoal.compiled.jit import loading_meanwhile
-from shoal.compiled.kernels import group
 from shoal.engines.backends.base import TABLE, Backend
-from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.codebook import NO_LABELS
@@ -32,7 +31,6 @@ from shoal.engines.formats.table_files import require_records
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
-from shoal.engines.joined_rows import JoinedRows, joined_rows
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.run_length_rows import RunLengthRows, rows_from_counts
@@ -56,7 +54,7 @@ class IbisEngine(IbisColumns):
 
     def __init__(
         self,
-        table: ir.Table | View,
+        table: ir.Table,
         backend: Backend,
         *,
         notes: tuple[str, ...] = (),
@@ -149,6 +147,10 @@ class IbisEngine(IbisColumns):
             "this needs the rows in memory, and they stay in their engine",
             "write the release to a file first, and use that file",
         )
+
+    def every_row(self) -> LocalEngine:
+        """Raise an error: the rows stay where they are."""
+        return LocalEngine(self.table)
 
     @property
     def in_one_file(self) -> bool:
@@ -319,12 +321,7 @@ class IbisEngine(IbisColumns):
 
         if not (np.diff(parts.row) == 1).all():
             return self._released(deal, expected, policy)
-        released = self._released(join, expected, policy, regroup)
-        if not isinstance(source.rows, View) or source.stand_ins:
-            return released
-        seed = policy.release.seed
-        arguments = (source.rows, keys, counted.rows, row_of, changed, is_kept, released.columns, seed)
-        return replace(released, numbered=partial(joined_rows, *arguments))
+        return self._released(join, expected, policy, regroup)
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], is_kept: NDArray[np.bool_], policy: Policy
@@ -410,10 +407,10 @@ class IbisEngine(IbisColumns):
         rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
-        in_order = self._repeated(rows, target, policy) or self._joined(rows, target, policy)
+        in_order = self._repeated(rows, target, policy)
         columns_written = rows if in_order is not None else self.shown(rows, policy)
 
-        def judge(table: ir.Table | View, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
+        def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
             if list(table.columns) != list(columns_written.columns):
                 raise VerificationError(
                     "the columns of the written table differ from those of the release; nothing was released"
@@ -438,35 +435,20 @@ class IbisEngine(IbisColumns):
             return None
         groups = rows.groups
         if not set(rows.columns) <= set(groups.table.column_names):
-            if rows.recounted is None or not self.backend.repeats(self._compared_columns(rows.columns), rows.n_records):
+            compared = self.normalized(rows.columns).select(*rows.columns)
+            if rows.recounted is None or not self.backend.repeats(compared, rows.n_records):
                 return None
             groups = rows.recounted()
-        types = self._arrow_types(rows.columns, groups.table.column_names)
+        types = self.backend.arrow_types(self.normalized(groups.table.column_names).select(*rows.columns))
         for name in rows.columns:  # recoded columns are texts
             if groups.table[name].type not in (types.field(name).type, pa.string()):
                 return None
         return rows_from_counts(groups, rows.columns, policy.release.seed)
 
-    def _joined(self, rows: Query, target: str, policy: Policy) -> JoinedRows | None:
-        """Return a query for the rows with numbers in place of their tuples, if there is one."""
-        if rows.numbered is None or not self._is_sorted_file(target, policy):
-            return None
-        return rows.numbered()
-
     def _is_sorted_file(self, target: str, policy: Policy) -> bool:
         """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
         files = self.backend.writes_files and not target.startswith(TABLE)
         return files and policy.release.shuffle and not bound_names(policy)
-
-    def _compared_columns(self, names: Sequence[str]) -> ir.Table | str:
-        """Return a query for some columns, as compared values: in SQL if that is simple."""
-        simple = self.rows.normalized(names) if isinstance(self.rows, View) and not self.stand_ins else None
-        return self.normalized(names).select(*names) if simple is None else simple
-
-    def _arrow_types(self, names: Sequence[str], keys: Sequence[str]) -> pa.Schema:
-        """Return the types in which the backend writes some columns; ``keys`` are those that tuples are matched by."""
-        types = self.rows.arrow_types(names) if isinstance(self.rows, View) else None
-        return self.backend.arrow_types(self.normalized(keys).select(*names)) if types is None else types
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import ibis
 import numpy as np
@@ -11,7 +10,6 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import Backend
-from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Groups
 from shoal.engines.dependence import (
     Dependence,
@@ -26,51 +24,36 @@ from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import require_names_apart
-from shoal.engines.sql import quoted, unused
+from shoal.engines.sql import unused
 from shoal.tables.frequency import Counts
 
 TOGETHER = 16  # columns or pairs that are counted in one statement
 
 
-def as_ibis(table: ir.Table | View) -> ir.Table:
-    """Return rows as an Ibis table."""
-    return table.table if isinstance(table, View) else table
-
-
 class IbisColumns:
     """Rows that stay in their engine."""
 
-    def __init__(
-        self, table: ir.Table | View, backend: Backend, stand_ins: Mapping[str, ir.Table] | None = None
-    ) -> None:
+    def __init__(self, table: ir.Table, backend: Backend, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
         require_names_apart(list(table.columns))
-        self.rows = table
+        self.expression = table
         self.backend = backend
         self.stand_ins = stand_ins or {}  # if a budget raises columns, one value for all with the same label
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.rows.columns)
-
-    @cached_property
-    def expression(self) -> ir.Table:
-        """The rows as an Ibis table."""
-        return as_ibis(self.rows)
+        return list(self.expression.columns)
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
         return [name for name, kind in self.expression.schema().items() if kind.is_string()]
 
-    def groups(self, names: Sequence[str], table: ir.Table | View | None = None) -> Groups:
+    def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
         """Return the distinct tuples of some columns, and the number of records of each."""
         weight = unused("n", names)
-        source = self.rows if table is None else table
-        counted = source.grouped(names, weight) if isinstance(source, View) and not self.stand_ins else None
-        if counted is None:
-            rows = self.normalized(names) if table is None else as_ibis(table)
-            counted = self.backend.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))
+        rows = self.normalized(names) if table is None else table
+        counted = self.backend.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))
         return Groups(with_plain_types(counted), weight)
 
     def normalized(self, keys: Sequence[str]) -> ir.Table:
@@ -164,9 +147,6 @@ class IbisColumns:
 
     def _columns_sql(self, names: Sequence[str]) -> str:
         """Return the query for some columns, called c0, c1, …, in the dialect of the place."""
-        simple = self.rows.normalized(names) if isinstance(self.rows, View) and not self.stand_ins else None
-        if simple is not None:
-            return f"SELECT {', '.join(f'{quoted(name)} AS c{j}' for j, name in enumerate(names))} FROM ({simple})"
         rows = self.normalized(names)
         return str(ibis.to_sql(rows.select(**{f"c{j}": rows[name] for j, name in enumerate(names)}), pretty=False))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.backends.base import Backend
 from shoal.engines.base import Groups
 from shoal.engines.frames import with_plain_types

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.compiled.threads import done_in_parts
 from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
@@ -23,12 +23,10 @@ from shoal.engines.data import Data
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formats import table_files
 from shoal.engines.formats.dialects import comma_columns, dialect_for
-from shoal.engines.formats.dictionary_columns import column_of_texts, with_texts
-from shoal.engines.formats.distinct_lines import DistinctLines
 from shoal.engines.formats.formulas import Formulas, unescaped
 from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.raw_cells import n_distinct, raw_columns
-from shoal.engines.local_columns import LocalColumns
+from shoal.engines.local_columns import LocalColumns, repeated_rows
 from shoal.engines.row_order import hash_order, order_of_distinct
 from shoal.engines.run_length_rows import RunLengthRows
 from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
@@ -99,9 +97,7 @@ class LocalEngine(LocalColumns):
         """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = table_files.read_table_file(
-                path, separator=separator, encoding=encoding, header=header, numbered=True
-            )
+            read = table_files.read_table_file(path, separator=separator, encoding=encoding, header=header)
             table, notes = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
@@ -119,7 +115,7 @@ class LocalEngine(LocalColumns):
 
         Columns that repeat ranges are checked and left out.
         """
-        nested = [name for name in frames.nested_columns(self.held) if name not in policy.identifiers]
+        nested = [name for name in frames.nested_columns(self.table) if name not in policy.identifiers]
         if nested:
             raise DataError(
                 f"column {nested[0]!r} holds nested values (lists, dicts or arrays)",
@@ -129,35 +125,35 @@ class LocalEngine(LocalColumns):
         for column, names in bound_columns.items():
             require_true(distinct_rows(self.table, [column, *names]), column, names, policy)
         bounds = [name for names in bound_columns.values() for name in names]
-        return (self._with(self.held.drop_columns(bounds)) if bounds else self).spelled(policy.spellings)
+        return (self._with(self.table.drop_columns(bounds)) if bounds else self).spelled(policy.spellings)
 
     def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
         """Return the rows with some columns as the file spells them; None if reading made no two cells equal."""
         stored = raw_columns(self.source, names) if isinstance(self.source, Path) else {}
-        spelled = {name: column_of_texts(column) for name, column in self._unread.items() if name in names}
+        spelled = {name: column for name, column in self._unread.items() if name in names}
         merged = {}
         for name, column in (spelled | stored).items():
-            if len(column) != self.held.num_rows:
+            if len(column) != self.table.num_rows:
                 raise DataError(
                     f"column {name!r}: its cells cannot be counted as the file stores them",
                     "did the file change during the check? Otherwise remove empty rows above or below the table",
                 )
-            if n_distinct(column) > n_distinct(column_of_texts(self.held[name])):
+            if n_distinct(column) > n_distinct(self.table[name]):
                 merged[name] = column
         if not merged:
             return None
-        table = self.held
+        table = self.table
         for name, column in merged.items():
             table = table.set_column(table.column_names.index(name), name, column)
         return LocalEngine(table, weights=self.weights, notes=tuple(merged))
 
     def spelled(self, spellings: Spellings) -> LocalEngine:
         """Return the rows with cells parsed according to their spelling."""
-        table = read_table(self.held, spellings)
-        if table is self.held:
+        table = read_table(self.table, spellings)
+        if table is self.table:
             return self
         parsed = [name for name, column in spellings.items() if name in table.column_names and not column.is_plain]
-        return self._with(table, unread={name: self.held[name] for name in parsed} | dict(self._unread))
+        return self._with(table, unread={name: self.table[name] for name in parsed} | dict(self._unread))
 
     def coarsened(self, policy: Policy) -> LocalEngine:
         """Return the rows with the sensitive values that the policy releases, where these are coarser."""
@@ -167,7 +163,7 @@ class LocalEngine(LocalColumns):
         columns = {name: column for name, column in columns.items() if name in self.columns}
         if not columns:
             return self
-        table = coarsened_table(self.held, {name: self.coded(name) for name in columns}, columns, policy.folder)
+        table = coarsened_table(self.table, {name: self.coded(name) for name in columns}, columns, policy.folder)
         return self._with(table, coarse=self.coarse.union(columns))
 
     def _with(
@@ -204,7 +200,7 @@ class LocalEngine(LocalColumns):
         separate records with equal quasi-identifiers.
         """
         require_columns(self.columns, policy)
-        if self.held.num_rows >= MANY_ROWS:
+        if self.table.num_rows >= MANY_ROWS:
             done_in_parts(self.coded, [*policy.quasi, *policy.sensitive])
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
@@ -229,7 +225,7 @@ class LocalEngine(LocalColumns):
         rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~is_suppressed)
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         quasi = {values.hierarchy.column: j for j, values in enumerate(recoding.released)}
-        coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.held[name]) for name in names)
+        coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.table[name]) for name in names)
 
         def column(name: str, records: NDArray[np.int64]) -> CodedColumn:
             if name not in quasi:
@@ -255,7 +251,7 @@ class LocalEngine(LocalColumns):
             order = order_of_codes(columns, policy.release.seed)
             table = decoded_table({name: column.take(order) for name, column in columns.items()})
             return self._with_persons(table, rows[order], policy)
-        plain_columns = with_texts(self.held.select([name for name in names if name not in quasi]).take(pa.array(rows)))
+        plain_columns = self.table.select([name for name in names if name not in quasi]).take(pa.array(rows))
         table = pa.table({name: columns[name].decoded() if name in quasi else plain_columns[name] for name in names})
         return self._in_hash_order(table, rows, policy)
 
@@ -298,7 +294,7 @@ class LocalEngine(LocalColumns):
         """
         rows = _in_memory(rows)
         if person is not None and person not in rows.columns and rows.sources is not None:
-            return LocalEngine(rows.table.append_column(person, self.held[person].take(pa.array(rows.sources))))
+            return LocalEngine(rows.table.append_column(person, self.table[person].take(pa.array(rows.sources))))
         if (counted := rows.counted) is None:
             return LocalEngine(rows.table)
         weights = np.asarray(counted.table[counted.weight]).astype(np.int64)
@@ -344,9 +340,6 @@ class LocalEngine(LocalColumns):
             pieces = rows.table if run_lengths is None or counts is None else run_lengths.distinct
             pieces = pieces if formulas is None else formulas.escaped(pieces, counts)
 
-        def written(path: Path, lines: DistinctLines | None = None) -> None:
-            verify(WrittenFile(path, self.dialect, rows, formulas, lines))
-
         return table_files.write_table_file(
             pieces,
             path,
@@ -354,11 +347,14 @@ class LocalEngine(LocalColumns):
             commas=comma_columns(policy, self.dialect, rows.columns),
             codebook=self.codebook,
             force=force,
-            verify=written,
-            verify_lines=lambda lines: written(lines.path, lines),
+            verify=lambda written: verify(WrittenFile(written, self.dialect, rows, formulas)),
             in_row_groups=not isinstance(pieces, pa.Table),
             counts=counts,
         )
+
+    def every_row(self) -> LocalEngine:
+        """Return the engine itself, or its distinct rows as often as they were counted."""
+        return self if self.weights is None else LocalEngine(repeated_rows(self.table, self.weights))
 
     # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -376,7 +372,7 @@ class LocalEngine(LocalColumns):
 
     def first(self, n: int) -> pa.Table:
         """Return the first ``n`` rows, in their order."""
-        return with_texts(self.held.slice(0, n))
+        return self.table.slice(0, n)
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
         """Return the engine itself, in its own order."""
@@ -384,14 +380,14 @@ class LocalEngine(LocalColumns):
 
     def in_order(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of all rows, in their order."""
-        return with_texts(self.held.select(names))
+        return self.table.select(names)
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int]:
         """Return evenly spaced records, and the total number."""
-        total = self.held.num_rows
+        total = self.table.num_rows
         if total <= n:
             return self, total
-        return LocalEngine(self.held.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
+        return LocalEngine(self.table.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
 
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """Return the values of the sensitive columns, and how often each occurs in the whole table."""
@@ -452,7 +448,7 @@ class LocalEngine(LocalColumns):
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
         """Return the leaf codes of every row."""
-        leaves = np.empty((len(hierarchies), self.held.num_rows), np.int32).T  # written and packed by column
+        leaves = np.empty((len(hierarchies), self.table.num_rows), np.int32).T  # written and packed by column
         for j, hierarchy in enumerate(hierarchies):
             coded = self.coded(hierarchy.column)
             leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
@@ -481,8 +477,7 @@ class LocalEngine(LocalColumns):
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
         if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
-            kind = self.held.schema.field(hierarchy.column).type
-            texts_kept = coded.values.cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
+            texts_kept = coded.values.cast(self.table.schema.field(hierarchy.column).type)
             return CodedColumn.numbered(texts_kept, coded.codes[rows])
         labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
@@ -491,9 +486,9 @@ class LocalEngine(LocalColumns):
 
     def numbered_column(self, name: str) -> CodedColumn:
         """Return a column that is released unchanged as codes; those of texts may be known already."""
-        kind = self.held.schema.field(name).type
-        if not (pa.types.is_string(kind) or pa.types.is_dictionary(kind)):
-            return CodedColumn.of(self.held[name])
+        kind = self.table.schema.field(name).type
+        if not pa.types.is_string(kind):
+            return CodedColumn.of(self.table[name])
         coded = self.coded(name)
         return CodedColumn.numbered(coded.values, coded.codes)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Groups, Rows
 from shoal.engines.dependence import (
     Dependence,
@@ -24,7 +24,6 @@ from shoal.engines.dependence import (
     spread_of,
     tallied_with_nulls,
 )
-from shoal.engines.formats.dictionary_columns import with_texts
 from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
 from shoal.notation import codec
@@ -37,7 +36,7 @@ class LocalColumns:
 
     def __init__(self, table: pa.Table, weights: Counts | None = None) -> None:
         require_names_apart(table.column_names)
-        self.held = table  # texts may be held as numbers, as dictionaries
+        self.table = table
         self.weights = weights  # the number of records of each row, if an engine has counted them already
         self._remember()
 
@@ -47,47 +46,40 @@ class LocalColumns:
         self._coded_columns: dict[str, codec.Coded] = {}  # columns that are coded already
 
     def __getstate__(self) -> dict[str, Any]:
-        computed = ("coded", "numbered", "_coded_columns", "table")
+        computed = ("coded", "numbered", "_coded_columns")
         return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._remember()
 
-    @cached_property
-    def table(self) -> pa.Table:
-        """The rows, with the texts of all cells."""
-        return with_texts(self.held)
-
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.held.column_names)
+        return list(self.table.column_names)
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
-        return [field.name for field in self.held.schema if is_text(field.type)]
+        return [field.name for field in self.table.schema if is_text(field.type)]
 
     @property
     def n_records(self) -> int:
         """The number of records of the table."""
-        return self.held.num_rows if self.weights is None else int(self.weights.sum())
+        return self.table.num_rows if self.weights is None else int(self.weights.sum())
 
     def _records(self, rows: NDArray[np.bool_]) -> int:
         return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
-        coded = self._coded_columns[column] = codec.encode_texts(column, self.held[column])
+        coded = self._coded_columns[column] = codec.encode_texts(column, self.table[column])
         return coded
 
     def _numbers(self, column: str) -> Numbers:
-        kind = self.held.schema.field(column).type
-        if pa.types.is_dictionary(kind) or (
-            column in self._coded_columns and is_text(kind)
-        ):  # each text has its own code
+        kind = self.table.schema.field(column).type
+        if column in self._coded_columns and is_text(kind):  # each text has its own code
             return self.coded(column).codes
-        return numbered(self.held[column])
+        return numbered(self.table[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
         """Return the person of each record if the policy names an entity column."""
@@ -103,7 +95,7 @@ class LocalColumns:
 
     def weighed(self, person: str | None = None) -> Groups:
         """Return the rows with their numbers of records; ``person`` is the column that identifies people."""
-        weights = np.ones(self.held.num_rows, np.int64) if self.weights is None else self.weights
+        weights = np.ones(self.table.num_rows, np.int64) if self.weights is None else self.weights
         weight = unused("n", self.columns)
         return Groups(self.table.append_column(weight, pa.array(weights)), weight, person)
 

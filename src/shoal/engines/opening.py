@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from shoal.engines.backends import schemes
 from shoal.engines.base import Engine, Groups, Query, Released, Rows
 from shoal.engines.data import Data
@@ -16,7 +14,6 @@ from shoal.engines.formats.arrow_json import is_arrow_or_json
 from shoal.engines.formats.office_files import is_foreign
 from shoal.engines.formats.table_files import CELL_BYTES, PARQUET, cells_of, physical_memory
 from shoal.engines.local import LocalEngine
-from shoal.engines.local_columns import repeated_rows
 from shoal.errors import DataError, no_column
 from shoal.policy import Policy
 
@@ -60,11 +57,7 @@ def original_of(
 
 def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
     """Open like ``engine_of``, for callers that need the rows: raise DataError if they stay in an engine."""
-    engine = engine_of(data, policy)
-    if not isinstance(engine, LocalEngine):
-        return LocalEngine(engine.table)  # raises
-    # Distinct rows with their counts become all rows: what reads rows one by one knows nothing of counts.
-    return engine if engine.weights is None else LocalEngine(repeated_rows(engine.table, engine.weights))
+    return engine_of(data, policy).every_row()
 
 
 def is_uri(data: str) -> bool:
@@ -232,7 +225,7 @@ def population_of(policy: Policy) -> LocalEngine | None:
 
 def tallied_release(rows: Rows | Query) -> LocalEngine | None:
     """Return the distinct released tuples, with their counts, of rows that stay in their engine; None for others."""
-    if not isinstance(rows, Query):
+    if rows.in_memory:
         return None
-    weights = np.asarray(rows.groups.table[rows.groups.weight]).astype(np.int64)
-    return LocalEngine(rows.groups.table.drop_columns([rows.groups.weight]), weights=weights)
+    distinct, counts = rows.with_counts()
+    return LocalEngine(distinct, weights=counts)

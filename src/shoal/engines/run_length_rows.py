@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct
@@ -26,26 +26,6 @@ from shoal.tables.frequency import Codes, Counts, packed
 DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
 TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 PAGE = 20_000  # rows; the first page of a Parquet column has no fewer, unless it is the only one
-
-
-class WrittenDifferentlyError(Exception):
-    """A Parquet file would not have the same bytes if a column of texts were written as codes."""
-
-
-class RowsInOrder(Protocol):
-    """Rows in the order of a release, that this process writes."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The types of the rows."""
-
-    def pieces(self, size: int, *, as_codes: bool = False) -> Iterator[pa.Table]:
-        """Yield the rows in tables of ``size`` rows.
-
-        ``as_codes``: texts may come as dictionaries of the values in that table, in the order of their first
-        appearance, if a Parquet writer makes the same bytes of them as of the texts. Raises WrittenDifferentlyError if
-        that turns out to be wrong.
-        """
 
 
 def few_distinct(connection: Any, query: str, n_rows: int, memory: int | None) -> bool:

@@ -68,6 +68,6 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
 
 def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Return all findings, the gravest first, and otherwise in the order of ``KINDS``; many of a kind become one."""
-    made = [each for finder in FINDERS for each in finder(evidence)] if evidence.table.n_records else []
-    made += [finding("reading", note, "") for note in evidence.notes]
-    return ordered(made)
+    findings = [single for finder in FINDERS for single in finder(evidence)] if evidence.table.n_records else []
+    findings += [finding("reading", note, "") for note in evidence.notes]
+    return ordered(findings)

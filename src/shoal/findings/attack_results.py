@@ -34,7 +34,7 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
     for answer in attacks.answers(tolerances(policy)):
         if answer.possible and answer.risk is not None:
             column = answer.risk.column
-            of = "" if column is None else f" of {column!r}"
+            whose = "" if column is None else f" of {column!r}"
             allowed = answer.question in limited or (
                 answer.question == "inference"
                 and any(model.column in (None, column) and answer.risk.above <= model.gain for model in gains)
@@ -42,7 +42,7 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
             two_digits = float(f"{answer.risk.above:.2g}")  # of people of the original: more would tell about them
             yield finding(
                 "attack-succeeds",
-                f"An attack succeeds beyond the tolerance ({answer.question}): {answer.risk.name}{of} reaches "
+                f"An attack succeeds beyond the tolerance ({answer.question}): {answer.risk.name}{whose} reaches "
                 f"{percent_words(two_digits)} above the control, where {percent_words(answer.tolerance)} is tolerated",
                 REMEDIES[answer.question],
                 [] if column is None else [column],
@@ -57,7 +57,7 @@ def with_attacks(findings: Sequence[Finding], attacks: Attacks, policy: Policy) 
     They replace earlier ones, and the guesses that were counted without attacks where an attack succeeds on the same
     column. Attacks on a sample that decide nothing take back no count of all people.
     """
-    made = tuple(attack_findings(attacks, policy))
-    attacked = {column for finding in made for column in finding.columns}
-    others = [each for each in findings if each.kind != "attack-succeeds"]
-    return ordered([*(e for e in others if e.kind != "guessed-values" or not attacked & {*e.columns}), *made])
+    new = tuple(attack_findings(attacks, policy))
+    attacked = {column for finding in new for column in finding.columns}
+    earlier = [earlier_finding for earlier_finding in findings if earlier_finding.kind != "attack-succeeds"]
+    return ordered([*(e for e in earlier if e.kind != "guessed-values" or not attacked & {*e.columns}), *new])

@@ -15,20 +15,20 @@ from shoal.text.figures import format_list
 
 def reveals_quasi(evidence: Evidence) -> Iterator[Finding]:
     """Find unchanged columns that reveal a generalized one, such as the birth year and the age."""
-    policy, telling = evidence.policy, evidence.telling
+    policy, revealing = evidence.policy, evidence.telling
     for name in (*policy.having("plain"), *policy.sensitive):
-        copied = {quasi for quasi in policy.quasi if name in policy.sensitive and (quasi, name) in telling.guesses}
+        copied = {quasi for quasi in policy.quasi if name in policy.sensitive and (quasi, name) in revealing.guesses}
         coarser = set(_coarser(evidence, name)) if evidence.original is None else set()
-        revealed = telling.by(
+        revealed = revealing.by(
             name, (q for q in policy.quasi if q in coarser or (q in evidence.generalized and q not in copied))
         )
         if revealed:
             role = policy.columns[name].role
             small = evidence.small_classes([*evidence.linkable, name])
-            what = "a coarser quasi-identifier" if coarser else "a generalized column"
+            revealed_kind = "a coarser quasi-identifier" if coarser else "a generalized column"
             yield finding(
                 "reveals-quasi",
-                f"Column {name!r} is released unchanged and reveals {what}: {format_list(revealed)}",
+                f"Column {name!r} is released unchanged and reveals {revealed_kind}: {format_list(revealed)}",
                 'Set role = "quasi" for it as well, or remove it'
                 if role == "plain"
                 else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
@@ -40,10 +40,10 @@ def reveals_quasi(evidence: Evidence) -> Iterator[Finding]:
 
 def _coarser(evidence: Evidence, name: str) -> Iterator[str]:
     """Return the quasi-identifiers, as released, that a column determines and has more values than."""
-    table, telling = evidence.table, evidence.telling
+    table, revealing = evidence.table, evidence.telling
     for j, quasi in enumerate(table.columns):
         pair = name, quasi
-        if pair in telling.guesses and telling.dependences[pair].groups > len(np.unique(table.codes[:, j])):
+        if pair in revealing.guesses and revealing.dependences[pair].groups > len(np.unique(table.codes[:, j])):
             yield quasi
 
 

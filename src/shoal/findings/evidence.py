@@ -179,11 +179,11 @@ def of_release(
     """Collect the evidence for a release made from one count of the engine's rows."""
     table, original = counted.table, engine.knowing(counted.rows, counted.raised)
     parts = recoding.parts(table)
-    same = rows.n_records == counted.n_records or not policy.having("plain")  # of the columns that are asked for
+    complete = rows.n_records == counted.n_records or not policy.having("plain")  # of the columns that are asked for
     return Evidence(
         policy,
         released,
-        lambda: original if same else engine.released(rows),
+        lambda: original if complete else engine.released(rows),
         original,
         {
             name: determines
@@ -214,13 +214,13 @@ def _labels(rows: Rows | Query, recoding: Recoding, table: FrequencyTable) -> La
 def _determined(parts: Parts, table: FrequencyTable) -> list[Dependence]:
     """Return how far the released values of each column determine its leaves, among records that are not suppressed."""
     if isinstance(parts, UniformParts):  # each leaf has one released value
-        there = [np.flatnonzero(counts) for counts in parts.kept_leaves]
+        leaves_of = [np.flatnonzero(counts) for counts in parts.kept_leaves]
         return [
-            dependence_of(of[leaves].astype(np.int64), leaves, counts[leaves])
-            for of, leaves, counts in zip(parts.of_leaf, there, parts.kept_leaves, strict=True)
+            dependence_of(label_of[leaves].astype(np.int64), leaves, counts[leaves])
+            for label_of, leaves, counts in zip(parts.of_leaf, leaves_of, parts.kept_leaves, strict=True)
         ]
-    kept = ~parts.suppressed
-    leaves, labels, counts = table.codes[parts.row[kept]], parts.codes[kept], parts.counts[kept]
+    released = ~parts.suppressed
+    leaves, labels, counts = table.codes[parts.row[released]], parts.codes[released], parts.counts[released]
     return [
         dependence_of(labels[:, j].astype(np.int64), leaves[:, j].astype(np.int64), counts)
         for j in range(len(table.columns))
@@ -263,10 +263,10 @@ def of_table(
     attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
-    published, beside = engine.knowing(seen), unread_content(engine.source)
+    published, extras = engine.knowing(seen), unread_content(engine.source)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
         return Evidence(
-            policy, table, lambda: published, notes=engine.notes, beside=beside, spelled=spelled, attacks=attacks
+            policy, table, lambda: published, notes=engine.notes, beside=extras, spelled=spelled, attacks=attacks
         )
     n = int(original.frequencies(policy.quasi[0]).sum())
     return Evidence(
@@ -277,7 +277,7 @@ def of_table(
         dict.fromkeys(name for name in policy.quasi if _generalized(name, published, original)),
         (max(0, n - table.n_records), n),
         notes=engine.notes,
-        beside=beside,
+        beside=extras,
         spelled=spelled,
         attacks=attacks,
         labels=lambda: _labels_of_table(seen, original, policy),
@@ -286,11 +286,11 @@ def of_table(
 
 def _labels_of_table(seen: LocalEngine, original: Engine, policy: Policy) -> LabelEvidence:
     """Return the same for a table whose original is known: what the policy says about its labels is taken as true."""
-    known = original.tally(policy.quasi)
-    hierarchies = {name: known.hierarchy_of_release(name, policy) for name in policy.quasi}
+    originals = original.tally(policy.quasi)
+    hierarchies = {name: originals.hierarchy_of_release(name, policy) for name in policy.quasi}
     leaf_counts = {}
     for name, hierarchy in hierarchies.items():
-        coded = known.coded(name)
+        coded = originals.coded(name)
         leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
         leaf_counts[name] = np.bincount(leaf_of[coded.codes], minlength=len(hierarchy.leaves)).astype(np.int64)
     return seen, hierarchies, leaf_counts

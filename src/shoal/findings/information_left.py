@@ -28,11 +28,11 @@ def single_label(evidence: Evidence) -> Iterator[Finding]:
     if rows is not None:
         names = [name for name in names if len(rows.frequencies(name)) > 1]
     if names and table.n_records > 1:
-        one, listed = len(names) == 1, format_list(shortened([repr(name) for name in names]))
+        single, listed = len(names) == 1, format_list(shortened([repr(name) for name in names]))
         yield finding(
             "single-label",
-            f"{'Column' if one else 'Columns'} {listed} {'has' if one else 'have'} a single label in all "
-            f"{format_count(table.n_records, 'record')} and {'carries' if one else 'carry'} no information",
+            f"{'Column' if single else 'Columns'} {listed} {'has' if single else 'have'} a single label in all "
+            f"{format_count(table.n_records, 'record')} and {'carries' if single else 'carry'} no information",
             _remedy_of_single_labels(evidence.policy),
             names,
         )
@@ -50,8 +50,8 @@ def _remedy_of_single_labels(policy: Policy) -> str:
         "give the columns that matter a weight of 10 (shoal inspect --keep)",
         "or remove columns that are not needed",
     ]
-    told = ", ".join(steps)
-    return told[0].upper() + told[1:]
+    sentence = ", ".join(steps)
+    return sentence[0].upper() + sentence[1:]
 
 
 def half_lost(evidence: Evidence) -> Iterator[Finding]:

@@ -76,22 +76,22 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """
     kinds = {kind: i for i, kind in enumerate(KINDS)}
     alike: dict[tuple[int, int, str], list[Finding]] = {}
-    for each in findings:
-        alike.setdefault((_ORDER[each.severity], kinds.get(each.kind, len(kinds)), each.kind), []).append(each)
-    return tuple(each for key in sorted(alike) for each in _merged(alike[key]))
+    for single in findings:
+        alike.setdefault((_ORDER[single.severity], kinds.get(single.kind, len(kinds)), single.kind), []).append(single)
+    return tuple(single for key in sorted(alike) for single in _merged(alike[key]))
 
 
 def _merged(alike: list[Finding]) -> list[Finding]:
     """Return one finding for many of a kind: the one that concerns most people, and the columns of the others."""
-    if len(alike) < ALIKE or not all(each.columns for each in alike):
+    if len(alike) < ALIKE or not all(single.columns for single in alike):
         return alike
-    first = max(alike, key=lambda each: each.people or 0)
-    others = [name for each in alike if each is not first for name in each.columns]
-    names = format_list(shortened([repr(name) for name in dict.fromkeys(others)], LISTED))
+    first = max(alike, key=lambda single: single.people or 0)
+    other_columns = [name for single in alike if single is not first for name in single.columns]
+    names = format_list(shortened([repr(name) for name in dict.fromkeys(other_columns)], LISTED))
     return [
         replace(
             first,
             fact=f"{first.fact}. The same holds for {names}",
-            columns=tuple(dict.fromkeys((*first.columns, *others))),
+            columns=tuple(dict.fromkeys((*first.columns, *other_columns))),
         )
     ]

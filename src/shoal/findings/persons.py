@@ -60,8 +60,8 @@ def _classes(small: SmallClasses | None, k: int) -> str:
         return ""
     if not small.classes:
         return f". Every class holds at least {format_count(k, 'person')} all the same"
-    held = "holds" if small.classes == 1 else "hold"
-    return f". {format_count(small.classes, 'class')} {held} fewer than {k} persons, {format_number(small.few)} in all"
+    verb = "holds" if small.classes == 1 else "hold"
+    return f". {format_count(small.classes, 'class')} {verb} fewer than {k} persons, {format_number(small.few)} in all"
 
 
 MAX_SPELLINGS = 1_000_000  # different keys of persons that are compared

@@ -16,21 +16,21 @@ def identifying_values(evidence: Evidence) -> Iterator[Finding]:
         identifiers = recognised(values)
         if identifiers is None:
             continue
-        within = "Some texts of column" if identifiers.inside else "Column"
+        subject = "Some texts of column" if identifiers.inside else "Column"
         yield finding(
             "identifying-values",
-            f"{within} {name!r} {'contain' if identifiers.inside else 'contains'} {identifiers.kind}, which lead to "
+            f"{subject} {name!r} {'contain' if identifiers.inside else 'contains'} {identifiers.kind}, which lead to "
             "persons",
             f'Remove them from {name!r}, or set role = "identifier" to remove the column',
             [name],
             identifiers.texts,
         )
-    for one, other in coordinate_pairs(texts):
+    for first, second in coordinate_pairs(texts):
         yield finding(
             "identifying-values",
-            f"Columns {one!r} and {other!r} are the coordinates of a point on the map, released as they are",
+            f"Columns {first!r} and {second!r} are the coordinates of a point on the map, released as they are",
             'Set role = "quasi" for both, or remove them',
-            [one, other],
+            [first, second],
         )
 
 

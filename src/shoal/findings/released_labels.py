@@ -28,14 +28,14 @@ def labels_give_back(evidence: Evidence) -> Iterator[Finding]:
     proved = downcoded(columns_of_release(coded, hierarchies, leaf_counts, policy), rows.weights, likelihoods=False)
     n_tuples = len(proved.tuples) + proved.n_single
     if n_tuples:
-        telling = [policy.quasi[j] for j in np.unique(proved.tuples.column).tolist()] or list(names)
+        revealing = [policy.quasi[j] for j in np.unique(proved.tuples.column).tolist()] or list(names)
         yield finding(
             "labels-give-back",
             f"Labels give values back: {format_number(n_tuples)} of "
             f"{format_count(proved.n_general, 'generalized record')} get the whole original tuple back from the "
-            f"released texts alone, by the cells of {_listed(telling)}",
+            f"released texts alone, by the cells of {_listed(revealing)}",
             REMEDY,
-            telling,
+            revealing,
             n_tuples,
         )
         return

@@ -37,9 +37,9 @@ def unprotected_columns(policy: Policy) -> list[str]:
 
 def unprotected(evidence: Evidence) -> Iterator[Finding]:
     """Find sensitive columns without a requirement, and say how much a class gives away."""
-    without = unprotected_columns(evidence.policy)
+    unbounded = unprotected_columns(evidence.policy)
     for name, histogram in evidence.as_attackers_see.sensitive.items():
-        if name not in without:
+        if name not in unbounded:
             continue
         alike = distinct(histogram) == 1
         n_alike = int(evidence.table.counts[alike].sum())
@@ -69,11 +69,11 @@ def guessed_values(evidence: Evidence) -> Iterator[Finding]:
     The guess is the attack by skewness, counted by class: the value that is most over-represented there. Where an
     attack that was run succeeds on the column, that is the finding instead.
     """
-    made = () if evidence.attacks is None else attack_findings(evidence.attacks, evidence.policy)
-    attacked = {column for finding in made for column in finding.columns}
-    without, tolerance = unprotected_columns(evidence.policy), tolerances(evidence.policy)["inference"]
+    from_attacks = () if evidence.attacks is None else attack_findings(evidence.attacks, evidence.policy)
+    attacked = {column for finding in from_attacks for column in finding.columns}
+    unbounded, tolerance = unprotected_columns(evidence.policy), tolerances(evidence.policy)["inference"]
     for name, histogram in evidence.as_attackers_see.sensitive.items():
-        if name in attacked or name in without or histogram.n_classes < MIN_CLASSES:
+        if name in attacked or name in unbounded or histogram.n_classes < MIN_CLASSES:
             continue
         success, control, spread = _skewness(histogram, _harmless_values(histogram, evidence.policy, name))
         above = excess_over_control(success, control)

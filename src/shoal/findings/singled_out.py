@@ -25,11 +25,12 @@ def unique_plain(evidence: Evidence) -> Iterator[Finding]:
     if not unique:
         return
     parts = [f"{name!r} ({out_of_all(evidence, classes.alone)})" for name, classes in unique.items()]
-    one = len(parts) == 1
+    single = len(parts) == 1
     yield finding(
         "unique-plain",
-        f"{'Column' if one else 'Columns'} {format_list(shortened(parts))} {'is' if one else 'are'} plain but nearly "
-        f"unique: {'it identifies' if one else 'they identify'} people to anyone who knows {'it' if one else 'them'}",
+        f"{'Column' if single else 'Columns'} {format_list(shortened(parts))} {'is' if single else 'are'} plain but "
+        f"nearly unique: {'it identifies' if single else 'they identify'} people to anyone who knows "
+        f"{'it' if single else 'them'}",
         'Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them',
         list(unique),
         max(classes.alone for classes in unique.values()),
@@ -42,14 +43,14 @@ def singled_out(evidence: Evidence) -> Iterator[Finding]:
     together = evidence.small_classes([*evidence.linkable, *plain]) if plain else None
     if together is None or not together.few:
         return
-    each = {name: evidence.small_classes([*evidence.linkable, name]).few for name in plain}
-    columns = sorted((name for name in plain if each[name]), key=lambda name: -each[name]) or plain
-    one = len(columns) == 1
+    few_by_column = {name: evidence.small_classes([*evidence.linkable, name]).few for name in plain}
+    columns = sorted((name for name in plain if few_by_column[name]), key=lambda name: -few_by_column[name]) or plain
+    single = len(columns) == 1
     yield finding(
         "singled-out",
-        f"{'Column' if one else 'Columns'} {format_list(shortened([repr(name) for name in columns]))} "
-        f"{'is' if one else 'are'} released as {'it is' if one else 'they are'}, and with the quasi-identifiers "
-        f"{'it leaves' if one else 'they leave'} {out_of_all(evidence, together.few)} in classes of fewer than "
+        f"{'Column' if single else 'Columns'} {format_list(shortened([repr(name) for name in columns]))} "
+        f"{'is' if single else 'are'} released as {'it is' if single else 'they are'}, and with the quasi-identifiers "
+        f"{'it leaves' if single else 'they leave'} {out_of_all(evidence, together.few)} in classes of fewer than "
         f"{evidence.k}, {format_number(together.alone)} of them alone",
         'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
         columns,
@@ -79,13 +80,13 @@ def answers_single_out(evidence: Evidence) -> Iterator[Finding]:
     names = [name for name, classes in evidence.sensitive_classes.items() if not nearly_unique(classes)]
     if len(names) < MANY_ANSWERS:
         return
-    known = names[:MANY_ANSWERS]
-    together = evidence.small_classes(known)
+    known_answers = names[:MANY_ANSWERS]
+    together = evidence.small_classes(known_answers)
     if together.alone > SLIGHT * together.people:
         yield finding(
             "answers-single-out",
             f"{format_count(len(names), 'sensitive column')} are released as they are, and {MANY_ANSWERS} of them "
-            f"({format_list(shortened([repr(name) for name in known]))}) single out "
+            f"({format_list(shortened([repr(name) for name in known_answers]))}) single out "
             f"{out_of_all(evidence, together.alone)}",
             'Keep only the columns that are needed, or set role = "quasi" for those that others may know',
             names,

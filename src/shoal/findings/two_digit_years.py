@@ -22,10 +22,10 @@ def two_digit_years(evidence: Evidence) -> Iterator[Finding]:
         days = [day for day in map(spec.day, evidence.known.texts(name)) if day is not None]
         early = sum(day.year >= 2000 for day in days)
         if early:
-            have = "has" if early == 1 else "have"
+            verb = "has" if early == 1 else "have"
             yield finding(
                 "two-digit-years",
-                f"Column {name!r}: {early} of {format_count(len(days), 'distinct date')} {have} a year of two digits "
+                f"Column {name!r}: {early} of {format_count(len(days), 'distinct date')} {verb} a year of two digits "
                 f"below the pivot {spec.pivot}, which is read as 20yy",
                 "If some of them are of the 20th century, set a lower pivot, or write years with four digits",
                 [name],

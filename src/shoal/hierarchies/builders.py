@@ -214,27 +214,10 @@ class File(Description):
 
 # Three-digit ZIP areas with at most 20,000 people, as the guidance of the US Department of Health and Human Services
 # on 45 CFR 164.514 lists them from the census of 2000.
-RESTRICTED = frozenset(
-    [
-        "036",
-        "059",
-        "063",
-        "102",
-        "203",
-        "556",
-        "692",
-        "790",
-        "821",
-        "823",
-        "830",
-        "831",
-        "878",
-        "879",
-        "884",
-        "890",
-        "893",
-    ]
-)
+RESTRICTED = frozenset((
+    "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878", "879", "884", "890",
+    "893",
+))  # fmt: skip
 
 
 SAFE_HARBOR_AGES = Intervals.model_validate({"intervals": [5, 10, 30], "top": 90})

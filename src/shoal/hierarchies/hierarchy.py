@@ -268,7 +268,7 @@ def once_per_hierarchy(make: Callable[[Hierarchy], Result]) -> Callable[[Hierarc
     """Return a function that computes its result once per hierarchy, and forgets it with the hierarchy.
 
     For what follows from a hierarchy alone and takes long if it has thousands of leaves. The result must not refer to
-    the hierarchy, which would then never be freed, and nobody may change it.
+    the hierarchy, which would then never be freed, and must not be changed.
     """
     results: WeakKeyDictionary[Hierarchy, Result] = WeakKeyDictionary()
 

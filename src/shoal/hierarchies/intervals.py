@@ -24,7 +24,7 @@ from pydantic import (
 
 from shoal.hierarchies.description import Description
 from shoal.hierarchies.hierarchy import TOP, Hierarchy, once_per_hierarchy
-from shoal.notation.numbers import EXACT, parse_number
+from shoal.notation.numbers import EXACT, decimal_places, parse_number, written_decimal
 
 # Lower bound included, upper bound excluded; None if unbounded, on one side only.
 Interval = tuple[int, int] | tuple[int, None] | tuple[None, int]
@@ -172,7 +172,7 @@ class _Bins:
     """Exact arithmetic of intervals in whole multiples of 10^-places."""
 
     def __init__(self, spec: Intervals, exact: Mapping[str, Decimal]) -> None:
-        self.places = max(_places(value) for value in (*exact.values(), *spec.numbers))
+        self.places = max(decimal_places(value) for value in (*exact.values(), *spec.numbers))
         points = {text: self.scaled(value) for text, value in exact.items()}
         self.leaves = sorted(sorted(points), key=points.__getitem__)
         self.points = [points[text] for text in self.leaves]
@@ -268,9 +268,7 @@ class _Bins:
         return (end - begin) / (highest - lowest) if highest > lowest else 0.0
 
     def text(self, scaled: int) -> str:
-        whole, part = divmod(abs(scaled), 10**self.places)
-        decimals = f".{part:0{self.places}d}".rstrip("0") if part else ""
-        return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
+        return written_decimal(scaled, self.places)
 
 
 def _even(width: int, origin: int) -> Cut:
@@ -293,8 +291,3 @@ def _between(edges: Sequence[int]) -> Cut:
         return (edges[at - 1], edges[at]) if at < len(edges) else (edges[-1], None)
 
     return cut
-
-
-def _places(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0

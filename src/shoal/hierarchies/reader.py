@@ -81,8 +81,7 @@ class Reader:
         freely: bool = True,
         mark: DecimalMark | None = None,
     ) -> None:
-        self.released = released
-        self.hierarchies = hierarchies
+        self.released, self.hierarchies = released, hierarchies
         self._base = frozenset(base)
         self._labels = [_labels(hierarchy, ignored) if ignored else _all_labels(hierarchy) for hierarchy in hierarchies]
         self._known_texts = self._base.union(*self._labels)
@@ -95,48 +94,43 @@ class Reader:
         self._dates: dict[str, Moments | None] = {}
         self.numeric = _majority((read_number(text, self._marks[0]) is not None for text in values), len(values))
         self.dated = not self.numeric and _majority((self._date(text) is not None for text in values), len(values))
-        # Members of a set may themselves be labels or ranges: they are read as separate texts.
+        # Members of a set may themselves be labels or ranges: they are read as separate texts, after the released ones.
         self._texts: list[str] = list(released)
         self._owners: list[list[int]] = [[i] for i in range(len(released))]
         self._members_of_sets = False
         self._number = {text: i for i, text in enumerate(released)}
-        tops = {hierarchy.top for hierarchy in hierarchies}
-        labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
-        loose = (
-            {normalized_text(text) for text in self._known_texts}
-            if any(text not in self._known_texts for text in released)
-            else set()
-        )
-        self.everything = [
-            i
-            for i, text in enumerate(released)
-            if text in tops or (is_star(text) and text not in labels) or (freely and self._says_nothing(text, loose))
-        ]
+        unknown = any(text not in self._known_texts for text in released)
+        known_loosely = {normalized_text(text) for text in self._known_texts} if unknown else set()
+        self.everything = self._texts_that_say_nothing(known_loosely, freely)
         silent = set(self.everything)
         for i, text in enumerate(released):
-            for member in () if i in silent else self._members(text, loose):
+            for member in () if i in silent else self._members(text, known_loosely):
                 self._add_member(member, i)
-        self._strange = [
-            i
-            for i, text in enumerate(self._texts)
-            if text not in self._known_texts and (i >= len(released) or i not in silent)
-        ]
-        self._label_texts = [
-            {i for i, text in enumerate(self._texts) if text in labels_of_hierarchy}
-            for labels_of_hierarchy in self._labels
-        ]
+        self._strange = [i for i, text in enumerate(self._texts) if text not in self._known_texts and i not in silent]
+        self._label_texts = [{i for i, text in enumerate(self._texts) if text in labels} for labels in self._labels]
         self._loose = _by_key((normalized_text(self._texts[i]), i) for i in self._strange)
         self._read_numbers()
         self._read_masks(freely)
-        # A text that covers a value of the original is understood; so is a number or a date that does not occur.
         self._of_base = dict(zip(values, self._covering(values), strict=True))
         self._read = silent.union(*self._of_base.values())
-        for i, text in enumerate(released):
-            if i not in self._read and (
-                (self.numeric and (i in self._is_number or i in self._is_range))
-                or (self.dated and read_period(text, self._order) is not None)
-            ):
-                self._read.add(i)
+        self._read |= {i for i in range(len(released)) if i not in self._read and self._is_in_notation(i)}
+
+    def _texts_that_say_nothing(self, known_loosely: set[str], freely: bool) -> list[int]:
+        tops = {hierarchy.top for hierarchy in self.hierarchies}
+        labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
+        return [
+            i
+            for i, text in enumerate(self.released)
+            if text in tops
+            or (is_star(text) and text not in labels)
+            or (freely and self._says_nothing(text, known_loosely))
+        ]
+
+    def _is_in_notation(self, i: int) -> bool:
+        """Return whether a text is a number, range or date in a column of these, even if no value lies in it."""
+        if self.numeric:
+            return i in self._is_number or i in self._is_range
+        return self.dated and read_period(self.released[i], self._order) is not None
 
     @property
     def understood(self) -> NDArray[np.bool_]:
@@ -344,7 +338,7 @@ class Reader:
                 self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
         if not freely:
             return
-        # 351* for 35138: if the number of stars matches nobody, they cover any number of characters.
+        # 351* for 35138: if the number of stars fits no value, they cover any number of characters.
         fitting = {i for value in self._base for i in self._masks(value)} if self._masked else set()
         for masked, texts in self._masked.items():
             if not fitting.intersection(texts) and "*" not in (visible := masked.strip("*")) and visible:

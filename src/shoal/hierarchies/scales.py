@@ -98,7 +98,7 @@ def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
 
 def may_hold(scale: str, values: Sequence[str]) -> bool:
     """Return False if one of these values already shows that a column is not on the scale as a whole."""
-    if scale == "ranges":  # how many are groups, and whether they overlap, only the whole column tells
+    if scale == "ranges":  # whether groups overlap can be judged for the whole column only
         return all(_group(text) is not None for text in values)
     return len(places(scale, values)) == len(values)
 
@@ -271,20 +271,8 @@ def _marks(values: Sequence[str]) -> dict[str, ScalePosition]:
     }
 
 
-_ROMAN = {
-    "i": 1,
-    "ii": 2,
-    "iii": 3,
-    "iv": 4,
-    "v": 5,
-    "vi": 6,
-    "vii": 7,
-    "viii": 8,
-    "ix": 9,
-    "x": 10,
-    "xi": 11,
-    "xii": 12,
-}
+_NUMERALS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+_ROMAN = {numeral: i for i, numeral in enumerate(_NUMERALS, start=1)}
 _NUMBERED = re.compile(r"(.*?)\b([0-9]{1,3})(st|nd|rd|th|er|e|eme|o|a)?\b(.*)")
 _IN_ROMAN = re.compile(r"(.*?)\b(viii|vii|vi|v|xii|xi|x|ix|iv|iii|ii|i)\b(.*)")
 

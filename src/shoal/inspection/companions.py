@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.engines.dependence import Dependence, Spread, TellingPair
-from shoal.inspection.dependencies import determined, possible
+from shoal.inspection.dependencies import determined_beyond_nulls, possible
 from shoal.inspection.hierarchy_proposal import FEW
 from shoal.inspection.roles import ANSWER, AS_TOLD, ENOUGH, CountTuples, Guess, RawColumn
 from shoal.tables.frequency import Counts
@@ -43,7 +43,7 @@ def companion_guesses(
     # An unsure one is quasi already; what it has in common with a known one makes it sure.
     unsure = {name for name, guess in guesses.items() if guess.sure == "unsure"}
     quasi = [c for c in columns if guesses[c.name].role == "quasi" and c.name not in unsure]
-    others = [
+    published_columns = [
         column
         for column in columns
         if (guesses[column.name].role in ("sensitive", "plain") or column.name in unsure)
@@ -51,56 +51,39 @@ def companion_guesses(
         and guesses[column.name].reason != AS_TOLD
         and column.distinct > 1
     ]
-    same = {
+    copies = {
         column.name: Guess("quasi", f"says the same as {copied.name!r}", "likely")
-        for column in others
+        for column in published_columns
         if (copied := next((known for known in quasi if _repeats(column, known, tuples)), None))
     }
-    rest = [column for column in others if column.name not in same]
+    rest = [column for column in published_columns if column.name not in copies]
     pairs = _possible_pairs(rest, quasi, n_persons)
     known = {column.name for column in quasi}
     counted = dependences(pairs)
     by_name = {column.name: column for column in columns}
-    telling: dict[str, Guess] = {}
+    determining: dict[str, Guess] = {}
     for first, second in pairs:
         if second in known:
             if any(_determines(by_name[first], by_name[second], counted[first, second], n) for n in (1, 2)):
-                telling.setdefault(first, Guess("quasi", f"tells {second!r}", "likely"))
+                determining.setdefault(first, Guess("quasi", f"tells {second!r}", "likely"))
         elif _determines(by_name[first], by_name[second], counted[first, second], 1):
-            telling.setdefault(second, Guess("quasi", f"told by {first!r}", "likely"))
-    return same | telling
+            determining.setdefault(second, Guess("quasi", f"told by {first!r}", "likely"))
+    return copies | determining
 
 
 def _determines(first: RawColumn, second: RawColumn, counted: Dependence, guesses: int) -> bool:
-    """Return whether one column determines another, and not only where the other has nulls.
-
-    Groups are formed of the records with a value in the first, of which an unknown number has a null in the second: of
-    two forms of a questionnaire, an answer in one goes with a null in the other. It must hold for both extremes.
-    """
-    frequencies = _frequencies(second)
-    if not determined(counted, frequencies, guesses):
-        return False
-    if not (first.nulls and second.nulls and second.filled):
-        return True
-    fewest, most = max(0, second.nulls - first.nulls), min(second.nulls, counted.records)
-    return all(determined(counted, _with_nulls(second, nulls, counted.records), guesses) for nulls in {fewest, most})
+    return determined_beyond_nulls(counted, _frequencies(second), (first.nulls, second.nulls), guesses)
 
 
-def _with_nulls(column: RawColumn, nulls: int, records: int) -> Counts:
-    """Return the frequencies of a column among some records, of which so many have a null."""
-    shares = column.counts / column.filled * (records - nulls)
-    return np.sort(np.append(np.rint(shares), nulls))[::-1].astype(np.int64)
-
-
-def _possible_pairs(others: Sequence[RawColumn], quasi: Sequence[RawColumn], n_persons: int) -> list[TellingPair]:
+def _possible_pairs(columns: Sequence[RawColumn], quasi: Sequence[RawColumn], n_persons: int) -> list[TellingPair]:
     """Return the pairs in which one column may determine the other, judging by their values alone."""
     pairs = []
-    for column in others:
-        for known in quasi:
-            if _may_tell(column, known, n_persons):
-                pairs.append((column, known))
-            if not column.private and _may_tell(known, column, n_persons):
-                pairs.append((known, column))
+    for column in columns:
+        for quasi_column in quasi:
+            if _may_tell(column, quasi_column, n_persons):
+                pairs.append((column, quasi_column))
+            if not column.private and _may_tell(quasi_column, column, n_persons):
+                pairs.append((quasi_column, column))
     pairs.sort(key=lambda pair: -min(pair[0].distinct, pair[1].distinct))
     return [(first.name, second.name) for first, second in pairs[:PAIRS]]
 
@@ -172,8 +155,8 @@ def batteries(columns: Sequence[RawColumn], guesses: Mapping[str, Guess]) -> lis
         if stem not in stems and len(names) > 1:
             times.setdefault(tuple(sorted(names)), []).extend(names.values())
     order = [column.name for column in columns]
-    found = (*groups, *stems.values(), *(names for names in times.values() if len(names) >= ALIKE))
-    return [Battery(tuple(sorted(group, key=order.index))) for group in found]
+    batches = (*groups, *stems.values(), *(names for names in times.values() if len(names) >= ALIKE))
+    return [Battery(tuple(sorted(group, key=order.index))) for group in batches]
 
 
 def _values(column: RawColumn) -> set[str]:

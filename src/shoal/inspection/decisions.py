@@ -43,18 +43,18 @@ class Decision:
     def sentence(self) -> str:
         """The decision as a sentence."""
         if len(self.columns) == 1:
-            name, them, they_are = self.column, "it", "it is"
+            name, noun, subject = self.column, "it", "it is"
         else:
             name = f"{self.column} … {self.columns[-1]} ({len(self.columns)} columns)"
-            them, they_are = "them", "they are"
+            noun, subject = "them", "they are"
         if self.role == "quasi":
             return (
-                f"{name}: unclear whether outsiders know {them}, so {they_are} generalized. If they know {them}, "
+                f"{name}: unclear whether outsiders know {noun}, so {subject} generalized. If they know {noun}, "
                 f"{self.known:,} records are unique; if not, {self.unknown:,}."
             )
         return (
-            f"{name}: columns of one kind, such as answers of a survey; assumed that outsiders do not know {them}, so "
-            f"{they_are} not generalized. If they know {them}, {self.alone:,} records are unique by {them} alone."
+            f"{name}: columns of one kind, such as answers of a survey; assumed that outsiders do not know {noun}, so "
+            f"{subject} not generalized. If they know {noun}, {self.alone:,} records are unique by {noun} alone."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,5 +96,5 @@ def _published(names: tuple[str, ...], quasi: Sequence[str], n_unique: CountUniq
 
 
 def _generalized(names: tuple[str, ...], quasi: Sequence[str], n_unique: CountUnique) -> Decision:
-    others = [name for name in quasi if name not in names]
-    return Decision(names, "quasi", n_unique(quasi), n_unique(others))
+    other_quasi = [name for name in quasi if name not in names]
+    return Decision(names, "quasi", n_unique(quasi), n_unique(other_quasi))

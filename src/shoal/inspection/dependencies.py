@@ -8,8 +8,10 @@ without the column would miss, so that neither a frequent value nor a column of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair
 from shoal.tables.frequency import Counts
@@ -24,17 +26,41 @@ SHARED = 0.5
 FILLED = 0.2
 
 
-def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
+def determined(dependence: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
     """Return whether one column determines another, up to exceptions and ``guesses`` values, and not by chance.
 
     Without it the most frequent values are guessed, and miss a share of the records. It can only be told by records
     that share their value: a column that is different everywhere tells nothing about others, it identifies.
     """
-    shared = told.told(guesses)
+    shared = dependence.told(guesses)
     expected = shared * _missed(frequencies, guesses)
-    filled = told.records >= FILLED * frequencies.sum()
-    enough = filled and expected >= EVIDENCE and told.told(1) >= SHARED * told.records
-    return enough and told.errors(guesses) <= MISSED * expected
+    filled = dependence.records >= FILLED * frequencies.sum()
+    enough = filled and expected >= EVIDENCE and dependence.told(1) >= SHARED * dependence.records
+    return enough and dependence.errors(guesses) <= MISSED * expected
+
+
+def determined_beyond_nulls(
+    dependence: Dependence, frequencies: Counts, nulls: tuple[int, int], guesses: int = 1
+) -> bool:
+    """Return whether one column determines another, and not only where the other has nulls.
+
+    Groups are formed of the records with a value in the first, of which an unknown number has a null in the second: of
+    two forms of a questionnaire, an answer in one goes with a null in the other. It must hold for both extremes.
+    ``nulls`` are those of both columns, and the frequencies of the second include its own.
+    """
+    if not determined(dependence, frequencies, guesses):
+        return False
+    first, second = nulls
+    filled = np.delete(frequencies, np.flatnonzero(frequencies == second)[:1])
+    if not (first and second and len(filled)):
+        return True
+
+    def among_records(n_nulls: int) -> Counts:
+        shares = filled / filled.sum() * (dependence.records - n_nulls)
+        return np.sort(np.append(np.rint(shares), n_nulls))[::-1].astype(np.int64)
+
+    extremes = {max(0, second - first), min(second, dependence.records)}
+    return all(determined(dependence, among_records(n_nulls), guesses) for n_nulls in extremes)
 
 
 def possible(spread: Spread, frequencies: Counts, guesses: int = 1) -> bool:
@@ -66,27 +92,31 @@ class Telling:
 
         ``hidden``: whether so many guesses miss a column, and it is news what tells it.
         """
-        spreads = rows.spreads(list(dict.fromkeys(name for name, _ in pairs)))
+        spreads = rows.spreads(list(dict.fromkeys(name for pair in pairs for name in pair)))
         often = {name: rows.frequencies(name) for name in dict.fromkeys(other for _, other in pairs)}
-        asked = {
+        possible_pairs = {
             (name, other): open_
             for (name, other), guesses in pairs.items()
             if (open_ := [n for n in guesses if hidden(other, n) and possible(spreads[name], often[other], n)])
         }
-        found = rows.dependences(list(asked))
-        least = {
-            pair: min((n for n in guesses if determined(found[pair], often[pair[1]], n)), default=0)
-            for pair, guesses in asked.items()
-        }
-        return cls(found, {pair: n for pair, n in least.items() if n})
+        dependences = rows.dependences(list(possible_pairs))
 
-    def by(self, name: str, others: Iterable[str]) -> list[str]:
+        def fewest(pair: TellingPair, guesses: Sequence[int]) -> int:
+            records = int(often[pair[1]].sum())
+            nulls = records - spreads[pair[0]].records, records - spreads[pair[1]].records
+            counted = dependences[pair], often[pair[1]], nulls
+            return min((n for n in guesses if determined_beyond_nulls(*counted, n)), default=0)
+
+        fewest_guesses = {pair: fewest(pair, guesses) for pair, guesses in possible_pairs.items()}
+        return cls(dependences, {pair: n for pair, n in fewest_guesses.items() if n})
+
+    def by(self, name: str, targets: Iterable[str]) -> list[str]:
         """List the columns that one column determines, each with the share of records for which it does."""
-        return [f"{other!r} ({self._extent((name, other))})" for other in others if (name, other) in self.guesses]
+        return [f"{other!r} ({self._extent((name, other))})" for other in targets if (name, other) in self.guesses]
 
     def _extent(self, pair: TellingPair) -> str:
-        told, guesses = self.dependences[pair], self.guesses[pair]
-        part = whole_percent((told.records - told.errors(guesses)) / told.records)
+        dependence, guesses = self.dependences[pair], self.guesses[pair]
+        part = whole_percent((dependence.records - dependence.errors(guesses)) / dependence.records)
         return f"{'up to two values, ' if guesses == 2 else ''}for {part} of the records"
 
 

@@ -110,8 +110,8 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
         return _dates(values, "%Y-%m")
     if all(read_time(value) is not None for value in values):
         return _times(values)
-    if found := _classified(column, values, counts):
-        return found
+    if codes := _classified(column, values, counts):
+        return codes
     if len(values) > FEW and is_code(column, values):
         return Proposal(Mask(mask="right"))
     if is_postcode(column, values):
@@ -223,18 +223,18 @@ STEP_WORDS = re.compile(
 def _ordered(column: str, values: Sequence[str]) -> Proposal | None:
     """Recognize words on one scale, or texts ordered by one number; all values must match."""
     named = any(map(STEP_WORDS.fullmatch, words(column)))
-    some = sample(values)  # rules out most scales before every value is read
+    sampled = sample(values)  # rules out most scales before every value is read
     for scale in SCALES:
-        if not may_hold(scale, some):
+        if not may_hold(scale, sampled):
             continue
-        found = places(scale, values)
+        place_of = places(scale, values)
         if scale == "numbered" and not all(STEPS.fullmatch(folded(value)) for value in values):
             continue
         # A, B, C and I, II, III may be batches or studies: the name, or a plus, must show that they are an order.
         bare = all(BARE.fullmatch(value.strip()) for value in values)
         if scale in ("marks", "numbered") and bare and not named:
             continue
-        if len(found) == len(values) and len({place.rank for place in found.values()}) > 2:
+        if len(place_of) == len(values) and len({scale_place.rank for scale_place in place_of.values()}) > 2:
             return Proposal(Ordered.model_validate({"ordered": scale}), "range", kind=f"a scale ({scale})")
     return None
 
@@ -266,32 +266,32 @@ def words(column: str) -> frozenset[str]:
 def _dates(values: Sequence[str], form: str) -> Proposal:
     """Choose the periods that merge some but not all dates; days are shown only if there are few of them."""
     days = read_days(form, values)
-    kept: list[Unit] = []
+    periods: list[Unit] = []
     finer = len(values)
     for period in PERIODS:
         distinct = len(set(map(UNITS[period], days)))
         if 1 < distinct < finer and not (form == "%Y-%m" and period in ("day", "month")):
-            kept.append(period)
+            periods.append(period)
             finer = distinct
-    if not kept:
+    if not periods:
         return HIDDEN_OR_SETS
-    spec = Dates(dates=tuple(kept), format=form, pivot=PIVOT if "%y" in form else 69)
+    spec = Dates(dates=tuple(periods), format=form, pivot=PIVOT if "%y" in form else 69)
     return Proposal(spec, "range", 1 if len(values) > EXACT else 0)
 
 
 def _times(values: Sequence[str]) -> Proposal:
     """Choose the parts of the day that merge some but not all times; times are shown only if there are few of them."""
     minutes = np.array([read_time(value) for value in values], np.float64) // 60
-    kept: list[TimeUnit] = []
+    units: list[TimeUnit] = []
     finer = len(values)
     for unit, width in TIME_UNITS.items():
         distinct = len(np.unique(minutes // width))
         if 1 < distinct < finer:
-            kept.append(unit)
+            units.append(unit)
             finer = distinct
-    if not kept:
+    if not units:
         return HIDDEN_OR_SETS
-    return Proposal(Times(times=tuple(kept)), "range", 1 if len(values) > EXACT else 0, kind="times of the day")
+    return Proposal(Times(times=tuple(units)), "range", 1 if len(values) > EXACT else 0, kind="times of the day")
 
 
 def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Proposal:
@@ -308,20 +308,22 @@ def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Pro
     whole = bool((numbers == np.floor(numbers)).all())
     exact = len(numbers) <= FEW or (whole and len(numbers) <= EXACT)
     # Decimal, because 0.1 · 5 must be a whole multiple of 0.1.
-    least = Decimal(repr(span)) / BINS
-    ladder = AGES if whole and exact and any(map(AGE_WORDS.fullmatch, words(column))) else _widths(least, span, whole)
-    kept: list[Decimal] = []
+    least_width = Decimal(repr(span)) / BINS
+    ladder = (
+        AGES if whole and exact and any(map(AGE_WORDS.fullmatch, words(column))) else _widths(least_width, span, whole)
+    )
+    widths: list[Decimal] = []
     finer = len(numbers)
     for width in ladder:
         distinct = len(np.unique(np.floor(numbers / float(width))))
         if 1 < distinct < finer:
-            kept.append(width)
+            widths.append(width)
             finer = distinct
-    if not kept:
+    if not widths:
         return HIDDEN_OR_SETS if not exact else Proposal(Intervals(intervals=(_above(span),)), "range")
-    log_from = None if exact else _skewed(numbers, counts, kept[0], whole)
+    log_from = None if exact else _skewed(numbers, counts, widths[0], whole)
     kind = "skewed numbers, with finer steps near zero" if log_from is not None else ""
-    return Proposal(Intervals(intervals=tuple(kept), log_from=log_from), "range", 0 if exact else 1, kind=kind)
+    return Proposal(Intervals(intervals=tuple(widths), log_from=log_from), "range", 0 if exact else 1, kind=kind)
 
 
 def _skewed(numbers: NDArray[np.float64], counts: Counts, width: Decimal, whole: bool) -> Decimal | None:
@@ -333,15 +335,15 @@ def _skewed(numbers: NDArray[np.float64], counts: Counts, width: Decimal, whole:
     order = np.argsort(numbers[near], kind="stable")
     below = np.cumsum(counts[near][order])
     low = numbers[near][order][np.searchsorted(below, below[-1] * 0.1)]
-    least = max(Decimal(repr(float(low))), width / FINER, Decimal(int(whole)))
-    steps = round_numbers(least, width)
+    smallest = max(Decimal(repr(float(low))), width / FINER, Decimal(int(whole)))
+    steps = round_numbers(smallest, width)
     return steps[0] if steps else None
 
 
-def _widths(least: Decimal, span: float, whole: bool) -> Iterator[Decimal]:
+def _widths(least_width: Decimal, span: float, whole: bool) -> Iterator[Decimal]:
     """Return nested round widths: 1, 2, 10, 20, 100 … or 5, 10, 50, 100 …, the first at least ``least``."""
-    power = max(least.adjusted(), 0) if whole else least.adjusted()
-    width = next(w for w in (Decimal(d).scaleb(power + up) for up in (0, 1) for d in (1, 2, 5)) if w >= least)
+    power = max(least_width.adjusted(), 0) if whole else least_width.adjusted()
+    width = next(w for w in (Decimal(d).scaleb(power + up) for up in (0, 1) for d in (1, 2, 5)) if w >= least_width)
     while float(width) <= span / 2:
         yield width
         width *= 5 if str(width.normalize()).lstrip("0.").startswith("2") else 2

@@ -89,7 +89,7 @@ def inspect(
 
 def _inspected(
     data: Data,
-    known: Sequence[str],
+    known_columns: Sequence[str],
     sensitive: Sequence[str],
     plain: Sequence[str],
     keep: Sequence[str],
@@ -104,11 +104,11 @@ def _inspected(
         TableInMemory(engine.table, engine.codebook) if engine.in_memory else TableInEngine(engine)
     )
     raw = source.columns()
-    roles = _roles_given({"known": known, "sensitive": sensitive, "plain": plain, "keep": keep}, raw)
+    roles = _roles_given({"known": known_columns, "sensitive": sensitive, "plain": plain, "keep": keep}, raw)
     texts = {column.name: column.texts for column in raw if column.name in source.text_columns}
     texts |= {column.name: column.texts for column in raw if not set(INFINITE).isdisjoint(column.texts)}
     spellings = {name: guess(found) for name, found in texts.items()}
-    missing, apart = missing_texts(spellings, texts)
+    missing, with_own_texts = missing_texts(spellings, texts)
     if strange := {name: spelling for name, spelling in spellings.items() if not spelling.is_plain}:
         source = source.spelled(strange)
         again = {column.name: column for column in source.columns(list(strange))}
@@ -123,7 +123,7 @@ def _inspected(
             guesses[column.name],
             keep,
             spellings.get(column.name),
-            missing_apart=column.name in apart,
+            missing_apart=column.name in with_own_texts,
             in_memory=engine.in_memory,
         )
         for column in raw
@@ -169,12 +169,12 @@ def _guesses(
     nested: Sequence[str],
 ) -> tuple[dict[str, Guess], list[Battery]]:
     """Return the guess for every column, and the groups of columns that are one decision."""
-    given = dict.fromkeys(nested, Guess("identifier", "lists or dicts, which cannot be generalized", "sure"))
-    given |= {name: Guess(role, AS_TOLD, "sure") for name, role in roles.items()}
-    unnamed = [column for column in raw if column.name not in given]
+    given_guesses = dict.fromkeys(nested, Guess("identifier", "lists or dicts, which cannot be generalized", "sure"))
+    given_guesses |= {name: Guess(role, AS_TOLD, "sure") for name, role in roles.items()}
+    unnamed = [column for column in raw if column.name not in given_guesses]
     guessed = roles_of(unnamed, any_quasi="quasi" in roles.values())
-    guesses = {column.name: guess for column, guess in zip(unnamed, guessed, strict=True)} | given
-    guesses |= _keys(keys, given)
+    guesses = {column.name: guess for column, guess in zip(unnamed, guessed, strict=True)} | given_guesses
+    guesses |= _keys(keys, given_guesses)
     groups = batteries(raw, guesses)
     for group in groups:  # published until somebody decides: generalizing a hundred answers would leave nothing
         guesses |= dict.fromkeys(group.columns, Guess("sensitive", group.reason, "unsure"))
@@ -215,11 +215,11 @@ def policy_for(
     proposed = inspection.policy
     requirements: list[dict[str, Any]] = [{"model": "k-anonymity", "k": k}]
     proposed_too = [model.model_dump(mode="json", exclude_none=True) for model in proposed.require]
-    own = l is not None or t is not None
+    own_bounds = l is not None or t is not None
     requirements += [
         fields
         for fields in proposed_too
-        if fields["model"] != "k-anonymity" and not (own and fields.get("column") in {None, *sensitive})
+        if fields["model"] != "k-anonymity" and not (own_bounds and fields.get("column") in {None, *sensitive})
     ]
     for name in sensitive:
         if l is not None:
@@ -245,20 +245,20 @@ def _whole(letter: str, number: int) -> int:
     raise PolicyError(f"{letter}: expected a whole number, not {type(number).__name__}")
 
 
-def _roles_given(given: Mapping[str, Sequence[str]], raw: Sequence[RawColumn]) -> dict[str, Role]:
+def _roles_given(names_by_parameter: Mapping[str, Sequence[str]], raw: Sequence[RawColumn]) -> dict[str, Role]:
     """Return the roles that the caller names, and refuse names that the table does not have."""
     names = [column.name for column in raw]
-    for what, columns in given.items():
+    for parameter, columns in names_by_parameter.items():
         if isinstance(columns, str):
-            raise PolicyError(f"{what}: expected a list of columns, not a single text")
+            raise PolicyError(f"{parameter}: expected a list of columns, not a single text")
         if absent := [name for name in columns if name not in names]:
-            raise no_column(f"{what}: the table", absent, names)
+            raise no_column(f"{parameter}: the table", absent, names)
     roles: dict[str, Role] = {}
-    for what, role in ROLES_GIVEN.items():
-        for name in given[what]:
+    for parameter, role in ROLES_GIVEN.items():
+        for name in names_by_parameter[parameter]:
             if roles.setdefault(name, role) != role:
                 first = next(word for word, other in ROLES_GIVEN.items() if other == roles[name])
-                raise PolicyError(f"column {name!r} is listed as {first} and as {what}", "choose one")
+                raise PolicyError(f"column {name!r} is listed as {first} and as {parameter}", "choose one")
     return roles
 
 
@@ -273,11 +273,11 @@ def _remarks(raw: Sequence[RawColumn], entity: str | None) -> tuple[str, ...]:
     )
 
 
-def _keys(keys: Mapping[str | None, str], told: Mapping[str, Guess]) -> dict[str, Guess]:
+def _keys(keys: Mapping[str | None, str], given_guesses: Mapping[str, Guess]) -> dict[str, Guess]:
     return {
-        name: Guess("identifier", f"identifies {what}: several records share a value", "likely")
-        for name, what in reversed(list(keys.items()))
-        if name is not None and name not in told
+        name: Guess("identifier", f"identifies {subject}: several records share a value", "likely")
+        for name, subject in reversed(list(keys.items()))
+        if name is not None and name not in given_guesses
     }
 
 

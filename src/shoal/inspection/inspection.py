@@ -134,8 +134,8 @@ class Inspection(Shown):
             names = [name for name in self.having(role) if name not in named]
             if names:
                 listed = ", ".join(map(repr, names[:LISTED]))
-                more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-                parts.append(f"{role} ({consequence}): {listed}{more}")
+                remaining = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+                parts.append(f"{role} ({consequence}): {listed}{remaining}")
         fact = f"Columns without a given role were judged by their names and values: {'; '.join(parts)}"
         return ((fact, "To decide otherwise, name them in quasi, sensitive or plain"),) if parts else ()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.engines.base import Engine
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
@@ -45,22 +45,25 @@ class Keeping:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The result as sentences."""
-        kept = ", ".join(f"'{s.column}' has a loss of {s.weighted:.3f} instead of {s.without:.3f}" for s in self.kept)
-        told = [f"Kept in more detail: {kept} (0: every value kept, 1: all suppressed)."]
+        detail = ", ".join(f"'{s.column}' has a loss of {s.weighted:.3f} instead of {s.without:.3f}" for s in self.kept)
+        lines = [f"Kept in more detail: {detail} (0: every value kept, 1: all suppressed)."]
         if self.others:
             before, after = (
                 float(np.mean([getattr(s, name) for s in self.others])) for name in ("without", "weighted")
             )
-            most = self.others[0]
+            worst_share = self.others[0]
             worst = (
-                f"; the largest change is in '{most.column}', from {most.without:.3f} to {most.weighted:.3f}"
+                f"; the largest change is in '{worst_share.column}', from {worst_share.without:.3f} to "
+                f"{worst_share.weighted:.3f}"
                 if len(self.others) > 1
                 else ""
             )
-            told.append(f"In return, the mean loss of the other columns rises from {before:.3f} to {after:.3f}{worst}.")
-        of = "all" if self.looked_at == self.records else f"{self.looked_at:,} of {self.records:,}"
-        told.append(f"Measured with a fast search ({self.search}) on {of} records, with and without the weights.")
-        return tuple(told)
+            lines.append(
+                f"In return, the mean loss of the other columns rises from {before:.3f} to {after:.3f}{worst}."
+            )
+        extent = "all" if self.looked_at == self.records else f"{self.looked_at:,} of {self.records:,}"
+        lines.append(f"Measured with a fast search ({self.search}) on {extent} records, with and without the weights.")
+        return tuple(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -78,19 +81,19 @@ def cost_of_keeping(engine: Engine, policy: Policy) -> Keeping | None:
     quick = policy.release.model_copy(update=search)
     weighted = policy.model_copy(update={"release": quick})
     try:
-        found = engine.reading(policy).sampled(weighted, SAMPLE)
-        if found is None:
+        sampled = engine.reading(policy).sampled(weighted, SAMPLE)
+        if sampled is None:
             return None
-        rows, total = found
+        rows, total = sampled
         before = _losses(rows, weighted.model_copy(update={"columns": even}))
         after = _losses(rows, weighted)
     except ShoalError:  # nothing satisfies, or the search cannot do what the policy asks
         return None
     shares = [Share(name, before[name], after[name]) for name in policy.quasi]
-    others = [share for share in shares if share.column not in weighed]
+    other_shares = [share for share in shares if share.column not in weighed]
     return Keeping(
         tuple(share for share in shares if share.column in weighed),
-        tuple(sorted(others, key=lambda share: share.without - share.weighted)),
+        tuple(sorted(other_shares, key=lambda share: share.without - share.weighted)),
         rows.n_records,
         total,
         "top_down" if one_cut else "mondrian by gain",
@@ -99,13 +102,15 @@ def cost_of_keeping(engine: Engine, policy: Policy) -> Keeping | None:
 
 def _losses(rows: LocalEngine, policy: Policy) -> dict[str, float]:
     """Return the mean loss of each quasi-identifier in the solution of a search."""
-    there = set(rows.columns)
-    asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
-    table = rows.count(asked).table
-    recoding = SEARCHES[asked.release.algorithm](Problem.of(table, asked))
+    present = set(rows.columns)
+    narrowed = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in present}})
+    table = rows.count(narrowed).table
+    recoding = SEARCHES[narrowed.release.algorithm](Problem.of(table, narrowed))
     parts = recoding.parts(table)
-    found = {}
+    mean_losses = {}
     for j, values in enumerate(recoding.released):
         records = sum_by_class(parts.counts, parts.codes[:, j].astype(np.int64), len(values.labels))
-        found[values.hierarchy.column] = float(records @ prices(table, j, values, "loss")) / max(1, table.n_records)
-    return found
+        mean_losses[values.hierarchy.column] = float(records @ prices(table, j, values, "loss")) / max(
+            1, table.n_records
+        )
+    return mean_losses

@@ -44,7 +44,7 @@ def person_key(columns: Sequence[RawColumn], tuples: CountTuples) -> str | None:
         # A number that starts again in every hospital. Counting numbers takes two persons for one at times, which is
         # safe: never one person for two.
         places = [c for c in columns if c.named(vocabulary.PLACES) and 1 < c.distinct < column.distinct]
-        if any(_constant_within(place, column, contradicting, tuples) for place in places):
+        if any(_constant_within(place_column, column, contradicting, tuples) for place_column in places):
             return column.name
     for column in candidates:
         if column in looking_like_keys or column.private or _about_persons(column):
@@ -76,12 +76,12 @@ def repeated(rows: Countable, policy: Policy) -> tuple[str, Spread] | None:
     """
     if policy.release.entity is not None:
         return None
-    there = [name for name in policy.columns if name in rows.columns]
-    identifiers = [name for name in there if name in policy.identifiers]
-    keys = [name for name in there if _called_key(name)]
+    present = [name for name in policy.columns if name in rows.columns]
+    identifiers = [name for name in present if name in policy.identifiers]
+    keys = [name for name in present if _called_key(name)]
     spreads = rows.spreads(list(dict.fromkeys([*identifiers, *keys])))
     repeating = [name for name, spread in spreads.items() if spread.distinct < spread.records]
-    traits = [name for name in there if name not in spreads and called(name, vocabulary.STABLE)]
+    traits = [name for name in present if name not in spreads and called(name, vocabulary.STABLE)]
     for name in sorted(repeating, key=lambda name: (name not in identifiers, -spreads[name].distinct)):
         if _persons_in(name, spreads, traits, rows, policy):
             return name, spreads[name]
@@ -100,18 +100,23 @@ def _persons_in(
     name: str, spreads: Mapping[str, Spread], traits: Sequence[str], rows: Countable, policy: Policy
 ) -> bool:
     """Return whether the repeated values of a column are people, judging by the other columns."""
-    constant = [_stays(told, rows.frequencies(trait)) for (_, trait), told in _within(name, traits, rows).items()]
+    constant = [
+        _stays(dependence, rows.frequencies(trait)) for (_, trait), dependence in _within(name, traits, rows).items()
+    ]
     if name not in policy.identifiers:
         return spreads[name].distinct > FEW and any(constant)
     if constant and not _called_key(name):
         return all(constant)
     if constant:
         return any(constant) or _starts_again(spreads[name], policy)
-    if all(spread.distinct < spread.records for each, spread in spreads.items() if each in policy.identifiers):
+    if all(
+        spread.distinct < spread.records for identifier, spread in spreads.items() if identifier in policy.identifiers
+    ):
         return True  # nothing speaks against it
     # Another identifier is different in every record: those who share this one must be alike in most quasi columns.
     alike = [
-        determined(told, rows.frequencies(quasi)) for (_, quasi), told in _within(name, policy.quasi, rows).items()
+        determined(dependence, rows.frequencies(quasi))
+        for (_, quasi), dependence in _within(name, policy.quasi, rows).items()
     ]
     return 2 * sum(alike) > len(alike)
 
@@ -123,14 +128,14 @@ def _starts_again(spread: Spread, policy: Policy) -> bool:
     )
 
 
-def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[TellingPair, Dependence]:
-    return rows.dependences([(name, other) for other in others])
+def _within(name: str, targets: Sequence[str], rows: Countable) -> Mapping[TellingPair, Dependence]:
+    return rows.dependences([(name, other) for other in targets])
 
 
-def _stays(told: Dependence, frequencies: Counts) -> bool:
+def _stays(dependence: Dependence, frequencies: Counts) -> bool:
     """Return whether a trait is constant within the values of a key, with few exceptions."""
     by_chance = 1 - int(frequencies[:1].sum()) / int(frequencies.sum())
-    return told.errors(1) <= MISSED * told.told(1) * by_chance
+    return dependence.errors(1) <= MISSED * dependence.told(1) * by_chance
 
 
 def household_key(columns: Sequence[RawColumn]) -> str | None:
@@ -157,15 +162,18 @@ def _shared_by_chance(column: RawColumn) -> float:
     return float(((column.counts / max(1, column.filled)) ** 2).sum())
 
 
-def _constant_within(place: RawColumn, key: RawColumn, traits: Sequence[RawColumn], tuples: CountTuples) -> bool:
+def _constant_within(place_column: RawColumn, key: RawColumn, traits: Sequence[RawColumn], tuples: CountTuples) -> bool:
     """Return whether the key identifies people within each place: most have several records and constant traits."""
-    own = [trait for trait in traits if trait.name != place.name]
-    keys = tuples(place.name, key.name)
+    other_traits = [trait for trait in traits if trait.name != place_column.name]
+    keys = tuples(place_column.name, key.name)
     repeated = min(keys, key.records - keys)
     return (
-        bool(own)
+        bool(other_traits)
         and 2 * repeated > keys
-        and all(tuples(place.name, key.name, trait.name) - keys <= (1 - CONSTANT) * repeated for trait in own)
+        and all(
+            tuples(place_column.name, key.name, trait.name) - keys <= (1 - CONSTANT) * repeated
+            for trait in other_traits
+        )
     )
 
 

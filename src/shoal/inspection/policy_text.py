@@ -75,7 +75,7 @@ def _entity(inspection: Inspection) -> list[str]:
     persons = "counts people: some have several records"
     homes = "also reports household risk"
     keys = {"entity": (inspection.entity, persons), "household": (inspection.household, homes)}
-    return [f"{key} = {toml.string(name)}    # {why}" for key, (name, why) in keys.items() if name is not None]
+    return [f"{key} = {toml.string(name)}    # {comment}" for key, (name, comment) in keys.items() if name is not None]
 
 
 def _strongest(inspection: Inspection) -> list[str]:
@@ -122,16 +122,16 @@ def _requirements_on_sensitive(inspection: Inspection) -> list[str]:
 
 def _line(column: InspectedColumn, purpose: Purpose) -> str:
     fields = column.fields(purpose)
-    taken = column.proposal.told if column.proposal else ""
-    told = f"; read as {taken}" if taken else ""
-    said = toml.string(f"{column.why}{_doubt(column)}{told}{_codes(column)}")[1:-1]
-    return f"{toml.key(column.name)} = {toml.value(fields)}  # {said}"
+    values_kind = column.proposal.told if column.proposal else ""
+    reading = f"; read as {values_kind}" if values_kind else ""
+    comment = toml.string(f"{column.why}{_doubt(column)}{reading}{_codes(column)}")[1:-1]
+    return f"{toml.key(column.name)} = {toml.value(fields)}  # {comment}"
 
 
 def _codes(column: InspectedColumn) -> str:
     """List what the first codes mean according to the codebook."""
-    told = [f"{code} = {label}" for code, label in column.categories[:CODES]]
-    return f"; {', '.join([*told, *['…'][: len(column.categories) > CODES]])}" if told else ""
+    meanings = [f"{code} = {label}" for code, label in column.categories[:CODES]]
+    return f"; {', '.join([*meanings, *['…'][: len(column.categories) > CODES]])}" if meanings else ""
 
 
 def _doubt(column: InspectedColumn) -> str:

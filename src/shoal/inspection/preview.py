@@ -81,12 +81,12 @@ class Preview:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The levels, from the values to the top."""
-        hierarchy, found = self.hierarchy, []
+        hierarchy, levels = self.hierarchy, []
         for level in range(hierarchy.n_levels):
             sums = np.zeros(hierarchy.cardinality(level), np.int64)
             np.add.at(sums, hierarchy.table[level], self.counts)
-            found.append(Level(level, hierarchy.labels[level], tuple(sums.tolist())))
-        return tuple(found)
+            levels.append(Level(level, hierarchy.labels[level], tuple(sums.tolist())))
+        return tuple(levels)
 
     @property
     def fields(self) -> Any:
@@ -203,54 +203,54 @@ def hierarchy(
     >>> found.policy_line()
     'age = { role = "quasi", hierarchy = { intervals = [5, 10] } }'
     """
-    asked = [what for what, value in {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries,
-                                      "kind": kind}.items() if value]  # fmt: skip
-    if len(asked) > 1:
-        raise PolicyError(f"a hierarchy is specified in {len(asked)} ways: {', '.join(asked)}", "choose one")
+    arguments = {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries, "kind": kind}
+    ways = [name for name, argument in arguments.items() if argument]
+    if len(ways) > 1:
+        raise PolicyError(f"a hierarchy is specified in {len(ways)} ways: {', '.join(ways)}", "choose one")
     engine = engine_of(data)
     if column not in engine.columns:
         raise no_column("the table", [column], engine.columns, f"columns: {', '.join(map(repr, engine.columns))}")
-    asks = None if policy is None else policy_of(policy)
-    if asks is not None and column not in asks.columns:
-        raise no_column("the policy", [column], asks.columns)
-    engine = engine if asks is None else engine.spelled({column: asks.spellings[column]})
+    wanted = None if policy is None else policy_of(policy)
+    if wanted is not None and column not in wanted.columns:
+        raise no_column("the policy", [column], wanted.columns)
+    engine = engine if wanted is None else engine.spelled({column: wanted.spellings[column]})
     rows = engine.tally([column])
     coded = rows.coded(column)
-    if asks is None and not (spelling := guess(coded.texts)).is_plain:
+    if wanted is None and not (spelling := guess(coded.texts)).is_plain:
         rows = rows.spelled({column: spelling})
         coded = rows.coded(column)
     counts = _counts(coded, rows.weights)
-    spec, told = _spec(column, given, steps, boundaries, kind), ""
+    spec, values_kind = _spec(column, given, steps, boundaries, kind), ""
     folder = Path(given).parent if isinstance(given, str | Path) else Path()
-    if asks is not None:
-        spec, folder = asks.columns[column].hierarchy or builders.Flat(), asks.folder
+    if wanted is not None:
+        spec, folder = wanted.columns[column].hierarchy or builders.Flat(), wanted.folder
     elif spec is None:
         proposal = propose(column, coded.texts, counts)
-        spec, told = proposal.hierarchy, proposal.told
+        spec, values_kind = proposal.hierarchy, proposal.told
     built = builders.build(column, spec, coded.texts, nulls=False, uncovered="error", folder=folder)
     of_leaf = np.zeros(len(built.leaves), np.int64)
     np.add.at(of_leaf, built.encode(coded.texts), counts)
-    return Preview(column, spec, built, of_leaf, told, rows.n_records - int(counts.sum()))
+    return Preview(column, spec, built, of_leaf, values_kind, rows.n_records - int(counts.sum()))
 
 
 def _counts(coded: codec.Coded, weights: Counts | None) -> Counts:
-    there = coded.codes >= 0
-    found = np.zeros(len(coded.texts), np.int64)
-    np.add.at(found, coded.codes[there], 1 if weights is None else weights[there])
-    return found
+    filled = coded.codes >= 0
+    records = np.zeros(len(coded.texts), np.int64)
+    np.add.at(records, coded.codes[filled], 1 if weights is None else weights[filled])
+    return records
 
 
 def _spec(
     column: str,
-    given: Mapping[str, Any] | str | Path | None,
+    description: Mapping[str, Any] | str | Path | None,
     steps: Sequence[float],
     boundaries: Sequence[float],
     kind: str | None,
 ) -> Any:
     """Return the requested description; None for the proposal."""
-    fields: Any = given
-    if isinstance(given, str | Path):
-        fields = Path(given).name
+    fields: Any = description
+    if isinstance(description, str | Path):
+        fields = Path(description).name
     elif steps:
         fields = {"intervals": list(steps)}
     elif boundaries:

@@ -341,9 +341,9 @@ def _speaks_of_something_else(name: str) -> bool:
 
 
 def _has_fractions(texts: Sequence[str]) -> bool:
-    some = sample(texts, 200)
-    fractions = sum(1 for text in some if re.fullmatch(r"-?\d+\.\d{2,}", text))
-    return bool(some) and 2 * fractions >= len(some)
+    sampled = sample(texts, 200)
+    fractions = sum(1 for text in sampled if re.fullmatch(r"-?\d+\.\d{2,}", text))
+    return bool(sampled) and 2 * fractions >= len(sampled)
 
 
 def _decimals_of_degrees(texts: Sequence[str]) -> int:
@@ -358,9 +358,9 @@ def _decimals_of_degrees(texts: Sequence[str]) -> int:
     return max(decimals) if sum(n >= max(decimals) - 1 for n in decimals) >= 0.9 * len(decimals) else 0
 
 
-def _in_one_region(one: Sequence[str], other: Sequence[str]) -> bool:
+def _in_one_region(first_texts: Sequence[str], second_texts: Sequence[str]) -> bool:
     """Return whether two columns of numbers are a latitude and a longitude within one part of the world."""
-    a, b = (np.array(sample(texts), dtype=np.float64) for texts in (one, other))
+    a, b = (np.array(sample(texts), dtype=np.float64) for texts in (first_texts, second_texts))
     latitude, longitude = (a, b) if np.abs(a).max() <= np.abs(b).max() else (b, a)
     if np.abs(latitude).max() > 90 or np.abs(longitude).max() > 180:
         return False

@@ -91,14 +91,14 @@ class RawColumn:
     @cached_property
     def kind(self) -> Kind:
         """What the values seem to be."""
-        some, distinct = self.some, self.distinct
-        if not some or distinct <= 2:
+        sampled, distinct = self.some, self.distinct
+        if not sampled or distinct <= 2:
             return "category"
-        if date_formats(some):
+        if date_formats(sampled):
             return "date"
-        if distinct > FEW and is_code(self.name, some):
+        if distinct > FEW and is_code(self.name, sampled):
             return "code"
-        if all(map(FIGURE.fullmatch, some)):
+        if all(map(FIGURE.fullmatch, sampled)):
             return "number"
         return "category" if distinct <= FEW or 20 * distinct <= self.filled else "text"
 
@@ -144,9 +144,9 @@ class RawColumn:
         """The words that say what the column means."""
         if not self.by_label:
             return words(self.name)
-        told = words(self.label)
-        heavy = frozenset(word for word in told if not words_of.IN_PASSING.fullmatch(word))
-        return heavy if _speaks(heavy) else told
+        label_words = words(self.label)
+        heavy = frozenset(word for word in label_words if not words_of.IN_PASSING.fullmatch(word))
+        return heavy if _speaks(heavy) else label_words
 
     @cached_property
     def labelled(self) -> bool:
@@ -161,12 +161,12 @@ class RawColumn:
             "money": words_of.MONEY,
             ANSWER: words_of.ANSWERS,
         }
-        known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
+        visible = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
         thickness = self.named(words_of.SKIN) and self.kind == "number" and self.distinct > FEW
         if thickness or (len(self.said) == 1 and self.named(words_of.ALONE)):
             return "health"
-        own = [word for word in self.said if not (known and words_of.WEAK.fullmatch(word))]
-        return next((what for what, of in matters.items() if any(map(of.fullmatch, own))), "")
+        own_words = [word for word in self.said if not (visible and words_of.WEAK.fullmatch(word))]
+        return next((matter for matter, word_list in matters.items() if any(map(word_list.fullmatch, own_words))), "")
 
     @cached_property
     def looks_like_kilograms(self) -> bool:
@@ -186,14 +186,14 @@ class Guess:
     sure: Sure
 
 
-def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
+def roles_of(columns: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
     """Guess the role of each column; ``any_quasi`` says that another column is known to outsiders anyway."""
-    guesses = _with_intervals(_with_points([_guess(column) for column in seen], seen), seen)
+    guesses = _with_intervals(_with_points([_guess(column) for column in columns], columns), columns)
     # A release without any quasi column promises nothing: take the next best for one. Of many private columns, such as
     # the scores of tests, nothing would be left: the caller takes one.
     for spare in ("plain", "sensitive"):
-        few = spare == "plain" or sum(guess.role == spare for guess in guesses) <= FEW_PRIVATE
-        if few and not any_quasi and all(guess.role != "quasi" for guess in guesses):
+        few_spare = spare == "plain" or sum(guess.role == spare for guess in guesses) <= FEW_PRIVATE
+        if few_spare and not any_quasi and all(guess.role != "quasi" for guess in guesses):
             guesses = [Guess("quasi", NOTHING_ELSE, "unsure") if guess.role == spare else guess for guess in guesses]
     return guesses
 
@@ -224,10 +224,10 @@ def _with_intervals(guesses: list[Guess], columns: Sequence[RawColumn]) -> list[
 
 
 def _guess(column: RawColumn) -> Guess:
-    found = _identifier(column) or _harmless(column) or _named(column) or _by_categories(column) or _by_shape(column)
+    guessed = _identifier(column) or _harmless(column) or _named(column) or _by_categories(column) or _by_shape(column)
     if not column.by_label:
-        return found
-    return replace(found, reason=found.reason.replace("its name", "its label").replace("the name", "the label"))
+        return guessed
+    return replace(guessed, reason=guessed.reason.replace("its name", "its label").replace("the name", "the label"))
 
 
 def _identifier(column: RawColumn) -> Guess | None:
@@ -240,16 +240,16 @@ def _identifier(column: RawColumn) -> Guess | None:
         return Guess("identifier", values.sentence, "sure")
     if column.named(words_of.REACHED) and column.few_share and not private:
         return Guess("identifier", "the name suggests a direct identifier", "sure")
-    known = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
-    if column.named(words_of.NAMED) and not known and _share(PERSON, column.some) >= 0.8:
+    visible = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
+    if column.named(words_of.NAMED) and not visible and _share(PERSON, column.some) >= 0.8:
         return Guess("identifier", "names of people, judging by its name and its values", "sure")
     if column.numbers_the_rows:
         return Guess("identifier", "numbers the rows", "sure")
     if values is None and column.named(words_of.KEYED) and not private and column.kind != "date":
-        many = column.distinct > FEW
-        if column.named(words_of.PEOPLE) and (many or column.few_share):
+        many_values = column.distinct > FEW
+        if column.named(words_of.PEOPLE) and (many_values or column.few_share):
             return Guess("identifier", PERSON_KEY, "sure")
-        if many and column.few_share:
+        if many_values and column.few_share:
             return Guess("identifier", "a key, judging by its name, and few records share a value", "likely")
     return None
 
@@ -286,14 +286,14 @@ def _named(column: RawColumn) -> Guess | None:
             )
         exact = "; exact values may also identify people" if column.kind == "number" and column.few_share else ""
         return Guess("sensitive", f"the name suggests {column.private}{exact}", "likely")
-    for vocabulary, what in (
+    for vocabulary, meaning in (
         (words_of.PERSONAL, "a personal attribute, which others may know"),
         (words_of.PLACES, "a place, which others may know"),
     ):
         if column.named(vocabulary):
             if column.kind == "text" and column.nearly_unique:
                 return Guess("identifier", "nearly every record has a different value", "likely")
-            return Guess("quasi", f"{what}, judging by its name", "sure")
+            return Guess("quasi", f"{meaning}, judging by its name", "sure")
     if column.named(words_of.SAMPLING):  # kilograms, as the shape told
         return Guess("quasi", "visible to others, judging by its name and number of values", "likely")
     if column.named(words_of.NAMED):
@@ -306,10 +306,12 @@ def _named(column: RawColumn) -> Guess | None:
 
 def _by_categories(column: RawColumn) -> Guess | None:
     """Guess by the labels of most of its values."""
-    told = [words(label) for label in column.categories.values()]
+    label_words = [words(label) for label in column.categories.values()]
 
     def speak(vocabulary: words_of.WordList) -> bool:
-        return 2 * sum(any(map(vocabulary.fullmatch, each)) for each in told) > len(told)
+        return 2 * sum(any(map(vocabulary.fullmatch, words_of_label)) for words_of_label in label_words) > len(
+            label_words
+        )
 
     if speak(words_of.PERSONAL):
         return Guess("quasi", "a personal attribute, judging by the labels of its values", "likely")
@@ -333,10 +335,10 @@ def _by_shape(column: RawColumn) -> Guess:
     return Guess("quasi", "a category; its name does not say whether others know it", "unsure")
 
 
-def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:
-    return sum(1 for text in some if pattern.fullmatch(text)) / len(some)
+def _share(pattern: re.Pattern[str], texts: Sequence[str]) -> float:
+    return sum(1 for text in texts if pattern.fullmatch(text)) / len(texts)
 
 
-def _speaks(told: frozenset[str]) -> bool:
+def _speaks(name_words: frozenset[str]) -> bool:
     """Return whether one of the words is in the vocabulary."""
-    return any(of.fullmatch(word) for of in words_of.ALL for word in told)
+    return any(word_list.fullmatch(word) for word_list in words_of.ALL for word in name_words)

@@ -23,7 +23,7 @@ from shoal.notation.numbers import parse_number
 from shoal.notation.same_values import plain_value, says_nothing
 from shoal.policy.coarsening import Coarsening
 
-COST = 0.05  # the loss that the requirements may add
+COST = 0.02  # the loss that the requirements may add
 MANY_VALUES = 12  # different numbers from which on a class must have a range of them
 RARE = 0.05  # of the records may have a number that fewer than k share, before numbers are rounded
 # How much of the records may be cut at each end, and how many different numbers rounding must leave: of the first pair
@@ -110,27 +110,27 @@ class Protection:
                 "may share a sensitive value. Make fewer columns quasi or sensitive, or collect more records.",
             )
         step = STEPS[self.step]
-        of = "all" if self.tried == self.records else f"{self.tried:,} of {self.records:,}"
-        told = [
+        extent = "all" if self.tried == self.records else f"{self.tried:,} of {self.records:,}"
+        lines = [
             f"Sensitive columns: no class may tell of a value more than {step.gain:.0%} of what the whole table leaves "
-            f"open. Cost, tried on {of} records: a loss of {self.after:.3f} instead of {self.before:.3f}."
+            f"open. Cost, tried on {extent} records: a loss of {self.after:.3f} instead of {self.before:.3f}."
         ]
         if self.step:
-            told.append(
+            lines.append(
                 f"This is step {self.step + 1} of {len(STEPS)}: {STEPS[0].gain:.0%}, which the attacks tolerate, would "
                 f"cost more than {COST:g}. Run shoal.attack on the release to see what remains."
             )
         if step.common is not None:
-            told.append(
+            lines.append(
                 f"Values that at least {step.common:.0%} of all records have are exempt: everybody guesses them."
             )
         if harmless := [column.name for column in self.columns if column.exempt]:
-            told.append(
+            lines.append(
                 f"Exempt because nobody minds: 'no', 0 and the like in {', '.join(harmless)}. Remove what is not."
             )
         if coarse := [column.name for column in self.columns if column.released is not None]:
-            told.append(f"Rounded until at least {CROWD} records share each number: {', '.join(coarse)}.")
-        return tuple(told)
+            lines.append(f"Rounded until at least {CROWD} records share each number: {', '.join(coarse)}.")
+        return tuple(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -163,24 +163,24 @@ def _harmless(column: RawColumn) -> tuple[str, ...]:
     """Return the exempt values: words for no, and 0 where it means none; none if only some values were counted."""
     if not column.all_there:
         return ()
-    said = {plain_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
-    words = tuple(word for word in HARMLESS if word in said)
-    zero, two = said.get(Decimal(0), 0), len(said) == 2
-    means_none = zero and (set(said) <= {Decimal(0), Decimal(1)} if two else zero >= ZERO_OFTEN * column.records)
+    said_values = {plain_value(text): int(count) for text, count in zip(column.texts, column.counts, strict=True)}
+    words = tuple(word for word in HARMLESS if word in said_values)
+    zero, two = said_values.get(Decimal(0), 0), len(said_values) == 2
+    means_none = zero and (set(said_values) <= {Decimal(0), Decimal(1)} if two else zero >= ZERO_OFTEN * column.records)
     return (*words, "0") if means_none else words
 
 
 def _numbers(column: RawColumn) -> tuple[list[Decimal], list[int]] | None:
     """Return the numbers of a column in order and their counts; None if it has other texts."""
-    found: dict[Decimal, int] = {}
+    counts: dict[Decimal, int] = {}
     for text, count in zip(column.texts, column.counts, strict=True):
         number = parse_number(text)
         if number is None and not says_nothing(text):
             return None
         if number is not None:
-            found[number] = found.get(number, 0) + int(count)
-    values = sorted(found)
-    return values, [found[value] for value in values]
+            counts[number] = counts.get(number, 0) + int(count)
+    values = sorted(counts)
+    return values, [counts[value] for value in values]
 
 
 def _rounding(values: Sequence[Decimal], counts: Sequence[int]) -> Coarsening | None:
@@ -222,13 +222,13 @@ def _finest(binnings: Mapping[Decimal, dict[int, int]], total: int, ends: float,
     return None
 
 
-def _cut(binned: dict[int, int], most: float) -> tuple[int, int] | None:
+def _cut(binned: dict[int, int], end_limit: float) -> tuple[int, int] | None:
     """Return where to cut the ends so that each number has k records; None if numbers between have fewer.
 
     An end takes the records beyond it, so it has k of them; more than ``most`` only where k need it.
     """
     multiples = sorted(binned)
-    lows, highs = _ends(multiples, binned, most), _ends(multiples[::-1], binned, most)
+    lows, highs = _ends(multiples, binned, end_limit), _ends(multiples[::-1], binned, end_limit)
     rare = [multiple for multiple in multiples if binned[multiple] < CROWD]
     below = [multiple for multiple in rare if multiple <= lows[-1]]
     above = [multiple for multiple in rare if multiple > lows[-1]]
@@ -239,13 +239,13 @@ def _cut(binned: dict[int, int], most: float) -> tuple[int, int] | None:
     return (bottom, top) if bottom < top else None
 
 
-def _ends(multiples: Sequence[int], binned: dict[int, int], most: float) -> list[int]:
+def _ends(multiples: Sequence[int], binned: dict[int, int], end_limit: float) -> list[int]:
     """Return the multiples at which an end can be cut, from the outermost on; at least one."""
     beyond = 0
     ends: list[int] = []
     for multiple in multiples:
         beyond += binned[multiple]
-        if beyond >= CROWD and (not ends or beyond <= most):
+        if beyond >= CROWD and (not ends or beyond <= end_limit):
             ends.append(multiple)
     return ends or [multiples[-1]]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Engine
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
@@ -154,8 +154,8 @@ class TableInEngine:
 
 def _counts(coded: codec.Coded, weights: KeyNumbers | None) -> KeyNumbers:
     """Return the number of records with each text."""
-    there = coded.codes >= 0
-    counts = np.bincount(coded.codes[there], None if weights is None else weights[there], len(coded.texts))
+    filled = coded.codes >= 0
+    counts = np.bincount(coded.codes[filled], None if weights is None else weights[filled], len(coded.texts))
     return np.asarray(counts).astype(np.int64)
 
 

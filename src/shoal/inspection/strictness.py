@@ -17,7 +17,8 @@ from shoal.policy import Policy
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
 
-SAMPLE = 2_000  # records that a step is tried on
+SAMPLE = 2_000  # records that a step is tried on, with up to ten sensitive columns; with more, fewer
+SMALLEST_SAMPLE = 500
 
 
 def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveColumn]) -> Protection | None:
@@ -27,10 +28,11 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
     """
     if not columns:
         return None
-    found = engine.reading(policy).coarsened(policy).sampled(policy, SAMPLE)
-    if found is None:
+    n_sampled = max(SMALLEST_SAMPLE, 10 * SAMPLE // max(10, len(policy.sensitive)))  # every class judges each of them
+    sampled = engine.reading(policy).coarsened(policy).sampled(policy, n_sampled)
+    if sampled is None:
         return None
-    rows, total = found
+    rows, total = sampled
     before = _loss(rows, policy)
     if before is None:
         return None
@@ -53,18 +55,18 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
 
 def _with(policy: Policy, columns: Sequence[SensitiveColumn], step: Strictness) -> Policy:
     fields = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    more = [requirement for column in columns for requirement in column.requirements(step)]
-    kept = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]
-    return Policy.of(fields | {"require": [*kept, *more]}, policy.folder)
+    additional = [requirement for column in columns for requirement in column.requirements(step)]
+    existing = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]
+    return Policy.of(fields | {"require": [*existing, *additional]}, policy.folder)
 
 
 def _loss(rows: LocalEngine, policy: Policy) -> float | None:
     """Return the loss of a search on some records; None if it finds nothing."""
-    there = set(rows.columns)
-    asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
+    present = set(rows.columns)
+    narrowed = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in present}})
     try:
-        table = rows.count(asked, apart=asked.release.algorithm in PARTING).table
-        problem = Problem.of(table, asked)
-        return losses(problem, SEARCHES[asked.release.algorithm](problem))["loss"]
+        table = rows.count(narrowed, apart=narrowed.release.algorithm in PARTING).table
+        problem = Problem.of(table, narrowed)
+        return losses(problem, SEARCHES[narrowed.release.algorithm](problem))["loss"]
     except ShoalError:
         return None

@@ -127,7 +127,7 @@ HEALTH = WordList(r"""
     wheez- cough  copd fev fvc bmd sbp dbp pulse heartrate ecg ekg chf cvd metast- apache gcs sofa icu sepsis
     cd4 viral- creat alb  -spike vaccin- allerg- obes- nicotin- opioid- heroin cocaine cannabis
     marijuana overdose  gravid- parity abort- miscarr- contracept- fertil- sleep- insomn- fatigue- dement-
-    seizure- epilep-  hospitali- comorbid- charlson remission- toxic- adverse- survive
+    seizure- epilep-  hospitali- comorbid- charlson remission- toxic- adverse- survive ptl ftv ui
 """)
 MONEY = WordList(r"""
     income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-

@@ -17,16 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.formats import office_files
-from shoal.engines.formats.distinct_lines import DistinctLines
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.read_back import typed
 from shoal.engines.formats.sql_files import sql_source
-from shoal.engines.formats.table_files import PARQUET, parsed_lines, separator_of
+from shoal.engines.formats.table_files import PARQUET, separator_of
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
 from shoal.hierarchies.bounds import bound_names, require_true
@@ -69,9 +68,7 @@ def recounted_written(written: WrittenFile | Groups, policy: Policy, reference: 
     """Recount what was written: a file with SQL, a table of an engine with the engine."""
     if isinstance(written, Groups):
         return recounted_groups(written, policy.quasi, reference)
-    return recounted_file(
-        written.path, written.dialect, written.rows, policy, reference, written.formulas, written.lines
-    )
+    return recounted_file(written.path, written.dialect, written.rows, policy, reference, written.formulas)
 
 
 def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
@@ -90,14 +87,8 @@ def recounted_file(
     policy: Policy,
     reference: Reference,
     formulas: Formulas | None = None,
-    lines: DistinctLines | None = None,
 ) -> FrequencyTable:
-    """Count a written release from the file alone; ``formulas`` are those that were escaped in it.
-
-    ``lines``: the distinct lines that a CSV file consists of, if they are few.
-    """
-    if lines is not None and rows.persons is None:
-        return _recounted_lines(lines, rows, policy, reference, formulas)
+    """Count a written release from the file alone; ``formulas`` are those that were escaped in it."""
     if office_files.is_foreign(written):
         with scratch.connect() as connection:
             connection.register("written", _read_back(written, rows.table))
@@ -111,21 +102,6 @@ def recounted_file(
         plain = source if formulas is None else formulas.undone(source, names)
         _require_true_bounds(connection, plain, policy)
         return _with_persons(connection, plain, rows, policy.quasi, reference)
-
-
-def _recounted_lines(
-    lines: DistinctLines, rows: Rows, policy: Policy, reference: Reference, formulas: Formulas | None
-) -> FrequencyTable:
-    """Count a written release by the distinct lines of its file, each as often as it occurs."""
-    names, records = rows.columns, parsed_lines(lines)
-    if records.column_names != (names if formulas is None else formulas.names(names)):
-        raise VerificationError(OTHER_COLUMNS)
-    weight = unused("records", [*names, *records.column_names])
-    with scratch.connect() as connection:
-        connection.register("lines", records.append_column(weight, pa.array(lines.counts)))
-        plain = "lines" if formulas is None else formulas.undone("lines", names, other_names=[weight])
-        _require_true_bounds(connection, plain, policy)
-        return recount(connection, plain, policy.quasi, reference, rows.schema, weight=weight)
 
 
 def _require_true_bounds(connection: duckdb.DuckDBPyConnection, source: str, policy: Policy) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.linkage.kernels import EQUAL, SPAN, TABLE, Half, nearest_tuples
 from shoal.linkage.measure import DistanceTerm, Equal, Spans, Table
 from shoal.tables.frequency import Codes, Floats, RowNumbers, packed

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiled.deriving import derive, derive_large
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import DataError
 from shoal.linkage.agreement import Agreement, agreement
 from shoal.linkage.columns import Files, LinkedFile, On, side_by_side

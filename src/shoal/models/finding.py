@@ -52,7 +52,7 @@ LABELS: dict[Severity, str] = {"stop": "Do not publish", "decide": "Decide first
 def publication(outcome: Outcome, findings: Sequence[Finding]) -> Publication:
     """Return whether a table may be published, from the outcome of its policy and all findings.
 
-    A table that breaks its own policy must not be published; if the policy cannot be decided, somebody has to.
+    A table that breaks its own policy must not be published; if it cannot be judged, the publisher decides.
     """
     severities = {finding.severity for finding in findings}
     if outcome == "fails" or "stop" in severities:

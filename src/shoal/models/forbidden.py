@@ -58,7 +58,7 @@ class CellTexts(NamedTuple):
 
 
 class RuleCounts(NamedTuple):
-    """The records that decide a rule: those that tell whether they match it."""
+    """The numbers of records for which it is decided whether they match a rule."""
 
     decided: int
     body: int
@@ -260,16 +260,16 @@ class ForbiddenRule(MatchedResult):
         )
 
     def flags(self, mined: Minable) -> tuple[NDArray[np.bool_], ...]:
-        """Return which groups tell whether they match the rule, match its condition, and match both parts.
+        """Return for which groups the rule is decided, which match its condition, and which match both parts.
 
-        A record that fails the condition tells, whatever its conclusion is.
+        It is decided for a record that fails the condition, whatever its conclusion is.
         """
         body, head = met(mined, self.when), met(mined, self.then)
         fires = (body == INSIDE) & (head != UNDECIDED)
         return (body == OUTSIDE) | fires, fires, fires & (head == INSIDE)
 
     def counted(self, mined: Minable) -> RuleCounts:
-        """Count the records that tell whether they match."""
+        """Count the records for which it is decided whether they match."""
         decided, body, matches = (int(mined.counts[flag].sum()) for flag in self.flags(mined))
         return RuleCounts(decided, body, matches)
 

@@ -170,7 +170,7 @@ class ForbiddenSign(ForbiddenResult):
 
 
 class _Readable(NamedTuple):
-    """Which records tell the values of the other columns: as one value each, or at least as something to read."""
+    """Which records have one value in each of the other columns, or at least a readable text."""
 
     exact: NDArray[np.bool_]
     readable: NDArray[np.bool_]

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.models.base import MAX_RECORDS, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct
 from shoal.models.shares import ShareBound, Shares

@@ -18,3 +18,16 @@ def parse_number(text: str) -> Decimal | None:
         return None
     value = Decimal(text)
     return value if abs(value.adjusted()) <= LARGEST else None
+
+
+def decimal_places(value: Decimal) -> int:
+    """Return how many decimals a number is written with."""
+    exponent = value.as_tuple().exponent
+    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+
+
+def written_decimal(scaled: int, places: int) -> str:
+    """Format a whole multiple of 10^-places without trailing zeros: 1250 with two places is 12.5."""
+    whole, part = divmod(abs(scaled), 10**places)
+    decimals = f".{part:0{places}d}".rstrip("0") if part else ""
+    return f"{'-' if scaled < 0 else ''}{whole}{decimals}"

@@ -1,8 +1,9 @@
-"""Keep pyarrow from loading pandas before anybody uses it.
+"""Keep pyarrow from loading pandas before it is used.
 
-On its first conversion pyarrow imports pandas where it is installed, to recognize its frames: half a second and 80 MB,
-for a program that may never have a frame. What is not loaded cannot be in anybody's hands, so here pyarrow is told that
-there is no pandas; as soon as pandas is imported, by whomever, pyarrow learns of it, before the import returns.
+On its first conversion pyarrow imports pandas where it is installed, to recognize its frames: a fifth of the time of
+`shoal check` on a small table (0.65 instead of 0.82 s of CPU) and 32 MB, for a program that may never have a frame.
+Here pyarrow's first search finds no pandas. When pandas is imported later, pyarrow searches again before that import
+returns, so every frame is recognized.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 
 class _Pandas(MetaPathFinder, Loader):
-    """Hides pandas from pyarrow's first search, and tells pyarrow when somebody else imports it."""
+    """Hide pandas from pyarrow's first search, and let pyarrow search again when it is imported."""
 
     def __init__(self) -> None:
         self.hidden_from: int | None = None
@@ -45,7 +46,7 @@ class _Pandas(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         assert self.loader is not None
         assert module.__spec__ is not None
-        module.__loader__ = module.__spec__.loader = self.loader  # as if nobody had been in between
+        module.__loader__ = module.__spec__.loader = self.loader  # the module as it would be without this finder
         self.loader.exec_module(module)
         with suppress(ValueError):
             sys.meta_path.remove(self)
@@ -54,7 +55,7 @@ class _Pandas(MetaPathFinder, Loader):
 
 
 def load_pandas_later() -> None:
-    """Let pyarrow look for pandas now, find none, and look again once somebody has imported it."""
+    """Let pyarrow search for pandas now, in vain, and again once it is imported."""
     if "pandas" in sys.modules or any(isinstance(finder, _Pandas) for finder in sys.meta_path):
         return
     finder = _Pandas()

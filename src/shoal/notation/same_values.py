@@ -1,8 +1,8 @@
 """What a text says, however it is spelled: several spellings are one value, and some texts say nothing.
 
 ``Flu``, `` flu `` and ``flu`` with a Cyrillic letter are one value, and so are 0.3 and 0.30000000000000004, which
-computing has left. An empty text, ``?`` or ``not asked`` says that a value is unknown: whoever else shares the record's
-class is not hidden by it.
+computing has left. An empty text, ``?`` or ``not asked`` means that a value is unknown, so the record does not
+hide others of its class.
 """
 
 from __future__ import annotations
@@ -21,58 +21,14 @@ Meaning = str | Decimal
 PRECISE = Context(prec=12)  # significant digits of a number with decimals; further ones are noise of computing
 
 # Texts for "unknown", compared as ``plain_value`` returns them, without blanks and marks around them.
-NOTHING = frozenset(
-    (
-        "",
-        "declined",
-        "desconocido",
-        "do not know",
-        "don't know",
-        "inconnu",
-        "k. a",
-        "k.a",
-        "keine angabe",
-        "keine antwort",
-        "missing",
-        "n.a",
-        "n.a.",
-        "n/a",
-        "na",
-        "nan",
-        "ne sait pas",
-        "nicht bekannt",
-        "no answer",
-        "no contesta",
-        "no data",
-        "no response",
-        "no sabe",
-        "non renseigne",
-        "non renseigné",
-        "not answered",
-        "not applicable",
-        "not asked",
-        "not available",
-        "not known",
-        "not recorded",
-        "not reported",
-        "not specified",
-        "not stated",
-        "ns/nc",
-        "null",
-        "prefer not to say",
-        "refusal",
-        "refused",
-        "sans reponse",
-        "sans réponse",
-        "sin respuesta",
-        "suppressed",
-        "unbekannt",
-        "unk",
-        "unknown",
-        "unspecified",
-        "weiss nicht",
-    )
-)
+NOTHING = frozenset((
+    "", "declined", "desconocido", "do not know", "don't know", "inconnu", "k. a", "k.a", "keine angabe",
+    "keine antwort", "missing", "n.a", "n.a.", "n/a", "na", "nan", "ne sait pas", "nicht bekannt", "no answer",
+    "no contesta", "no data", "no response", "no sabe", "non renseigne", "non renseigné", "not answered",
+    "not applicable", "not asked", "not available", "not known", "not recorded", "not reported", "not specified",
+    "not stated", "ns/nc", "null", "prefer not to say", "refusal", "refused", "sans reponse", "sans réponse",
+    "sin respuesta", "suppressed", "unbekannt", "unk", "unknown", "unspecified", "weiss nicht",
+))  # fmt: skip
 MARKS = " \t\n\r\v\f?*.-_#<>()[]{}/\\'\""
 
 # Letters of other alphabets that look like Latin ones; both cases, as a text is lowered first.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.data import Data
 from shoal.engines.opening import original_of, rows_of
 from shoal.errors import DataError, PolicyError

@@ -18,7 +18,7 @@ import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Engine, Groups, Rows
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused

@@ -32,10 +32,10 @@ def aimed(policy: Policy, make: Callable[[Policy], Made]) -> Made:
     ``make`` attacks what it has made; it is called at most ten times.
     """
     plain = policy.with_release(aim=False)
-    others = [limit for limit in policy.limits if limit.question == "inference"]
+    on_inference = [limit for limit in policy.limits if limit.question == "inference"]
     ladders: list[list[Policy]] = []
-    if len(others) < len(policy.limits):
-        rest = _without(plain, others)
+    if len(on_inference) < len(policy.limits):
+        rest = _without(plain, on_inference)
         steps = [_with_k(rest, factor) for factor in FACTORS]
         if (
             any(isinstance(limit, DowncodingRisk | PredicateRisk) for limit in policy.limits)
@@ -43,17 +43,17 @@ def aimed(policy: Policy, make: Callable[[Policy], Made]) -> Made:
         ):
             steps = [rest, *(_with_k(fixed, factor) for factor in FACTORS)]
         ladders.append(steps)
-    reached, made = plain, None
+    reached, result = plain, None
     for ladder in ladders:
-        reached, made = _mildest(ladder, make)
-    if others:
-        dropped = tuple(model for model in plain.require if model in others and model not in reached.require)
+        reached, result = _mildest(ladder, make)
+    if on_inference:
+        dropped = tuple(model for model in plain.require if model in on_inference and model not in reached.require)
         start = reached.model_copy(update={"require": (*reached.require, *dropped)})
-        reached, made = _mildest([start, *(_with_gain(start, gain) for gain in GAINS)], make)
-    if made is None:
+        reached, result = _mildest([start, *(_with_gain(start, gain) for gain in GAINS)], make)
+    if result is None:
         return make(plain)
     log.info("aim: the limits hold with %s", ", ".join(model.summary for model in reached.models))
-    return made
+    return result
 
 
 def _mildest(ladder: Sequence[Policy], make: Callable[[Policy], Made]) -> tuple[Policy, Made]:

@@ -59,15 +59,15 @@ class Coarsening(FrozenPart):
     @property
     def of_numbers(self) -> bool:
         """Whether numbers are rounded or cut at their ends."""
-        return any(each is not None for each in (self.round, self.top, self.bottom))
+        return any(setting is not None for setting in (self.round, self.top, self.bottom))
 
     @property
     def asked(self) -> str:
         """What is released, as one readable phrase."""
         if self.level is not None:
             return f"level {self.level}"
-        said = {"rounded to {:g}": self.round, "at most {:g}": self.top, "at least {:g}": self.bottom}
-        return ", ".join(words.format(number) for words, number in said.items() if number is not None)
+        phrases = {"rounded to {:g}": self.round, "at most {:g}": self.top, "at least {:g}": self.bottom}
+        return ", ".join(words.format(number) for words, number in phrases.items() if number is not None)
 
     def coarse(self, column: str, texts: Sequence[str], spec: Spec | None, folder: Path) -> list[Label]:
         """Return what each value is released as; a value that says nothing stays as it is."""
@@ -84,14 +84,14 @@ class Coarsening(FrozenPart):
 
     def finer(self, column: str, texts: Sequence[Label], spec: Spec | None, folder: Path) -> list[bool]:
         """Return which texts of a release are finer than they may be; none where that cannot be told."""
-        said = [text for text in texts if text is not None]
+        filled = [text for text in texts if text is not None]
         if self.level is None:
-            numbers = {text: parse_number(text) for text in said}
+            numbers = {text: parse_number(text) for text in filled}
             return [
                 text is not None and not says_nothing(text) and ((x := numbers[text]) is None or self._coarse(x) != x)
                 for text in texts
             ]
-        hierarchy = builders.build(column, spec, said, nulls=True, uncovered="suppress", folder=folder)
+        hierarchy = builders.build(column, spec, filled, nulls=True, uncovered="suppress", folder=folder)
         if self.level >= hierarchy.n_levels:
             return [False] * len(texts)
         labels = set(hierarchy.labels[self.level])

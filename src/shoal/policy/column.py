@@ -90,14 +90,14 @@ class Column(FrozenPart):
         if self.hierarchy is not None and self.role in ("identifier", "plain"):
             raise ValueError(f"a column with role {self.role!r} is not generalized and takes no hierarchy")
         # By value, not by what was written: a certificate writes the defaults out, and is read back.
-        given = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
-        if self.role != "quasi" and given:
-            raise ValueError(f"only a column with role 'quasi' takes {', '.join(sorted(given))}")
+        settings = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
+        if self.role != "quasi" and settings:
+            raise ValueError(f"only a column with role 'quasi' takes {', '.join(sorted(settings))}")
         if self.released is not None and self.role != "sensitive":
             raise ValueError("only a column with role 'sensitive' takes released")
         if self.released is not None and self.released.level is not None and self.hierarchy is None:
             raise ValueError("released: level needs a hierarchy")
-        if self.only and given & {"min_level", "max_level"}:
+        if self.only and settings & {"min_level", "max_level"}:
             raise ValueError(
                 "only = 'suppress' leaves no choice of levels and cannot be combined with min_level or max_level"
             )

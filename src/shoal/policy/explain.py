@@ -38,13 +38,13 @@ _MESSAGES = {
 def explained(error: ValidationError) -> Iterable[str]:
     """Tell what is wrong, one line for each field."""
     for problem in error.errors(include_url=False, include_input=False):
-        place = problem["loc"]
-        if place[:1] in (("require",), ("forbid",)):  # after the index comes the model's name, which the index tells
-            place = place[:2] + place[3:]
+        location = problem["loc"]
+        if location[:1] in (("require",), ("forbid",)):  # after the index comes the model's name, which the index tells
+            location = location[:2] + location[3:]
         message = _MESSAGES.get(problem["type"], problem["msg"]).removeprefix("Value error, ")
-        if place[:1] == ("forbid",) and problem["type"].startswith("union_tag"):
+        if location[:1] == ("forbid",) and problem["type"].startswith("union_tag"):
             message = message.replace("model", "result")
-        yield f"{'.'.join(map(str, place))}: {message}" if place else message
+        yield f"{'.'.join(map(str, location))}: {message}" if location else message
 
 
 def hint(error: ValidationError, fields: Iterable[str]) -> str | None:
@@ -59,13 +59,13 @@ def hint(error: ValidationError, fields: Iterable[str]) -> str | None:
     return None
 
 
-def _allowed(place: tuple[int | str, ...]) -> list[str]:
+def _allowed(location: tuple[int | str, ...]) -> list[str]:
     """Return the fields of a part of the policy."""
-    if place[0] == "release":
+    if location[0] == "release":
         return list(Options.model_fields)
-    if place[0] == "columns":
+    if location[0] == "columns":
         return list(Column.model_fields)
-    if place[0] == "forbid":
-        return list(RESULTS[str(place[2])].model_fields) if str(place[2]) in RESULTS else list(RESULTS)
+    if location[0] == "forbid":
+        return list(RESULTS[str(location[2])].model_fields) if str(location[2]) in RESULTS else list(RESULTS)
     models = {m.model_fields["model"].default: m for m in (*MODELS, *LIMITS)}
-    return list(models[str(place[2])].model_fields) if str(place[2]) in models else sorted(models)
+    return list(models[str(location[2])].model_fields) if str(location[2]) in models else sorted(models)

@@ -132,10 +132,10 @@ class Policy(FrozenPart, Shown):
             raise ValueError("release.label: objective 'classification' needs a sensitive column to predict")
         if self.release.label is not None and self.release.label not in self.sensitive:
             raise ValueError(f"release.label: {self.release.label!r} is not a column with role 'sensitive'")
-        for name, of in collisions(self).items():
+        for name, collision in collisions(self).items():
             raise ValueError(
-                f"release.ranges: {self.release.ranges!r} adds a column {name!r} next to {of!r}, but there is one "
-                "with this name: rename it"
+                f"release.ranges: {self.release.ranges!r} adds a column {name!r} next to {collision!r}, but there is "
+                "one with this name: rename it"
             )
         if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
             raise ValueError("require: name one population for all models that need it")
@@ -230,8 +230,8 @@ class Policy(FrozenPart, Shown):
     def limits(self) -> tuple[MeasuredLimit, ...]:
         """Limits on the results of attacks on the finished release; ``release.aim`` tries policies until they hold."""
         preset = () if self.preset is None else PRESETS[self.preset].limits
-        own = (model for model in self.require if isinstance(model, MeasuredLimit))
-        return (*(limit for limit in preset if self.sensitive or not limit.needs_sensitive), *own)
+        measured = (model for model in self.require if isinstance(model, MeasuredLimit))
+        return (*(limit for limit in preset if self.sensitive or not limit.needs_sensitive), *measured)
 
     def having(self, role: Role) -> tuple[str, ...]:
         """Return the columns with this role, in the order of the policy."""
@@ -256,14 +256,14 @@ class Policy(FrozenPart, Shown):
     def spellings(self) -> dict[str, Spelling]:
         """How the cells of each column are spelled."""
         return {
-            name: Spelling(self.missing if of.missing is None else of.missing, of.decimal, of.thousands)
-            for name, of in self.columns.items()
+            name: Spelling(self.missing if column.missing is None else column.missing, column.decimal, column.thousands)
+            for name, column in self.columns.items()
         }
 
     @property
     def coarsened(self) -> dict[str, Coarsening]:
         """The sensitive columns that are released coarser than they are, and how."""
-        return {name: of.released for name, of in self.columns.items() if of.released is not None}
+        return {name: column.released for name, column in self.columns.items() if column.released is not None}
 
     @property
     def enforced(self) -> tuple[MatchedResult, ...]:
@@ -273,7 +273,7 @@ class Policy(FrozenPart, Shown):
     @property
     def marks(self) -> dict[str, DecimalMark]:
         """The decimal marks of the columns that specify one."""
-        return {name: mark for name, of in self.spellings.items() if (mark := of.mark) is not None}
+        return {name: mark for name, spelling in self.spellings.items() if (mark := spelling.mark) is not None}
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -325,8 +325,8 @@ class Policy(FrozenPart, Shown):
             # Some messages quote a key or a character, which may come from the data: of these only the place is told.
             message = str(error)
             at = re.search(r"\(at [^()]*\)$", message)
-            told = message if not re.search(r"['\"]", message) else at[0] if at else "(a key is repeated)"
-            raise PolicyError(f"policy: not valid TOML: {told}") from None
+            detail = message if not re.search(r"['\"]", message) else at[0] if at else "(a key is repeated)"
+            raise PolicyError(f"policy: not valid TOML: {detail}") from None
         except RecursionError:
             raise PolicyError("policy: not valid TOML: too many nested brackets") from None
         except ValueError:
@@ -355,9 +355,9 @@ class Policy(FrozenPart, Shown):
         """
         fields = self.model_dump(mode="json", exclude_none=True)
         fields["columns"] = {name: _given(column) for name, column in self.columns.items()}
-        for name, given in columns.items():
+        for name, change in columns.items():
             before = fields["columns"].get(name, {})
-            new = {"role": given} if isinstance(given, str) else dict(given)
+            new = {"role": change} if isinstance(change, str) else dict(change)
             stays = before if new.get("role", before.get("role")) == before.get("role") else {}
             fields["columns"][name] = {**stays, **new}
             if before.get("role") == "sensitive" and not stays:
@@ -412,7 +412,7 @@ def policy_of(given: PolicySource) -> Policy:
 def _without_numpy(value: Any) -> Any:
     """Return plain values with the numbers of NumPy as those of Python."""
     if isinstance(value, Mapping):
-        return {name: _without_numpy(each) for name, each in value.items()}
+        return {name: _without_numpy(item) for name, item in value.items()}
     if isinstance(value, list):
         return list(map(_without_numpy, value))
     return value.item() if isinstance(value, np.generic) else value

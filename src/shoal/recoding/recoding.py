@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.compiled.leaves import recoded_leaves, records_by_leaf
 from shoal.errors import OtherTableError
 from shoal.hierarchies.hierarchy import Hierarchy

@@ -31,8 +31,7 @@ SCHEMA = pa.schema(
 
 def mapping_of(recoding: Recoding, rows: Rows | Query) -> dict[str, pa.Table]:
     """Return one table per quasi-identifier, with one row per released value in the order of the covered values."""
-    table = rows.groups.table if isinstance(rows, Query) else rows.table
-    weights = np.asarray(table[rows.groups.weight]) if isinstance(rows, Query) else np.ones(table.num_rows, np.int64)
+    table, weights = rows.with_counts()
     return {values.hierarchy.column: _column(values, table, weights) for values in recoding.released}
 
 

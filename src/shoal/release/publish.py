@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.base import Groups, Query, Released, WrittenFile
+from shoal.engines.base import Groups, Released, WrittenFile
 from shoal.engines.formats import table_files
 from shoal.engines.formats.formulas import Formulas
 from shoal.errors import OutputError, VerificationError
@@ -42,7 +42,7 @@ class Publishable(Released):
         require(verdicts)
         if verdicts.same(self.verdicts):
             return
-        if isinstance(self.rows, Query):
+        if not self.rows.in_memory:
             raise VerificationError(
                 "the written table does not match the expected counts; nothing was released",
                 "did the table change during the run? Try again",

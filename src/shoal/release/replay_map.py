@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Groups
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused

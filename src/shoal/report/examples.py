@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.hierarchies.hierarchy import Label
 from shoal.notation.labels import ends_of, half_open_ends_of
 from shoal.recoding import Parts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.hierarchies.hierarchy import Hierarchy, Label
 from shoal.policy import Policy
 from shoal.recoding import Parts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.engines.base import Query
 from shoal.errors import PolicyError
 from shoal.hierarchies.hierarchy import Hierarchy

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import keys_of, matched

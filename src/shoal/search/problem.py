@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, lose_classes, too_small
+from shoal.compiled.grouping import group
+from shoal.compiled.nodes import lose_classes, too_small
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models import PrivacyModel, ReleaseModel

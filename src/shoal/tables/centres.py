@@ -8,14 +8,13 @@ may have the same mean. The value then covers all of these ranges, and its loss 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.hierarchies.hierarchy import Hierarchy, Label
-from shoal.notation.numbers import EXACT, parse_number
+from shoal.notation.numbers import EXACT, decimal_places, parse_number, written_decimal
 from shoal.tables.values import Ids, Leaves, Values, Vocabulary, covering
 
 CENTRES = ("mean", "median", "mode")
@@ -95,7 +94,10 @@ def _numbers(
         parse_number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
         for text, code in zip(hierarchy.leaves, hierarchy.table[0].tolist(), strict=True)
     ]
-    places = max((_places(value) for value in exact_numbers if value is not None), default=0) + DIGITS
+    places = (
+        max((decimal_places(value.normalize(EXACT)) for value in exact_numbers if value is not None), default=0)
+        + DIGITS
+    )
     # Python's integers never overflow; the table has few leaves compared with its records.
     scaled = np.array(
         [0 if value is None else int(EXACT.scaleb(value, places)) for value in exact_numbers], dtype=object
@@ -118,20 +120,9 @@ def _numbers(
         parts = [1] * len(starts)
     # Half up: (2t + n) // 2n is t/n + ½, rounded down.
     return [
-        _written((twice + n) // (2 * n), places) if has_number else label
+        written_decimal((twice + n) // (2 * n), places) if has_number else label
         for twice, n, has_number, label in zip(doubled, parts, is_shown.tolist(), hidden, strict=True)
     ]
-
-
-def _written(scaled: int, places: int) -> str:
-    whole, part = divmod(abs(scaled), 10**places)
-    decimals = f".{part:0{places}d}".rstrip("0") if part else ""
-    return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
-
-
-def _places(value: Decimal) -> int:
-    exponent = value.normalize(EXACT).as_tuple().exponent
-    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
 
 
 def _chosen(hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts) -> list[Label]:

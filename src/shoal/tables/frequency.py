@@ -12,7 +12,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, merge_histograms, sum_by_class, take_histograms
+from shoal.compiled.grouping import group, sum_by_class
+from shoal.compiled.histograms import merge_histograms, take_histograms
 from shoal.compiled.leaves import records_by_leaf
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.notation.same_values import numbered_meanings
@@ -251,20 +252,6 @@ def _bits(codes: Codes | NDArray[np.bool_]) -> list[int]:
     return [int(column.max(initial=0)).bit_length() for column in codes.T]
 
 
-def _codes_at(codes: Codes, keys: NDArray[np.uint64], rows: RowNumbers) -> Codes:
-    """Return ``codes`` of some rows, from their packed ``keys`` if these hold all of them: keys are read in order."""
-    bits = _bits(codes)
-    out = np.empty((len(rows), codes.shape[1]), np.int32)
-    if sum(bits) > 64 or len(rows) < SHORT:
-        out[:] = codes[rows]
-        return out
-    keys = keys[rows]
-    for j in reversed(range(len(bits))):
-        out[:, j] = keys & np.uint64((1 << bits[j]) - 1)
-        np.right_shift(keys, np.uint64(bits[j]), out=keys)
-    return out
-
-
 def _sorted_classes(keys: NDArray[np.uint64]) -> tuple[ClassOf, NDArray[np.int64]]:
     """Number equal keys alike, in the order of the keys; return the class of each key, and a key of each class."""
     if len(keys) < SHORT:  # not worth a compiled loop
@@ -300,7 +287,7 @@ def count_records(
     histogram = partial(Histogram.counted, class_of, n_classes=n_classes, weights=weights)
     table = FrequencyTable(
         columns,
-        np.ascontiguousarray(codes[firsts]) if separating else _codes_at(codes, keys, firsts),
+        np.ascontiguousarray(codes[firsts], np.int32),
         np.bincount(class_of, minlength=n_classes) if weights is None else sum_by_class(weights, class_of, n_classes),
         {d.column: histogram(v, n_values=len(d.texts), domain=d) for d, v in sensitive.items()},
         None if entities is None else histogram(entities, n_values=int(entities.max()) + 1, domain=None),

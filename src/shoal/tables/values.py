@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import HierarchyError
 from shoal.hierarchies.hierarchy import Hierarchy, Label, once_per_hierarchy
 from shoal.hierarchies.intervals import leaf_numbers

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.tables.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed, unique_patterns
 
 Nulls = Literal["category", "wildcard"]  # a separate value, or one that matches anything

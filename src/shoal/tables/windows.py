@@ -1,7 +1,7 @@
 """Windows: labels of several values that are fixed before classes are formed, so that they give no value back.
 
-The tightest range or set of a class gives values back: somebody has each end of the range, each member of the set
-occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smallest *window* that contains it.
+The tightest range or set of a class gives values back: each end of the range, and each member of the
+set, occurs. With ``cells = "range"`` and ``"set"``, a class is written as the smallest *window* that contains it.
 
 The rule. The n values of a column that occur in the table have positions 0 to n − 1: in a range in their own order; in
 a set by labels of the hierarchy, if it has any between the values and the top, and then by records, most first. Windows
@@ -24,7 +24,7 @@ All classes together may tell more: a value in the label of one class only must 
 Then a second class is written as a larger window, which contains it too (``covered_twice``).
 
 With n = 2 there is nothing to hide a value among. There a class with both is written as the top, and so is, for each of
-them, a class in which all have one value (``companions``), drawn at random, so that nothing tells which is which.
+them, a class in which all have one value (``companions``), drawn at random, so that the two cannot be told apart.
 """
 
 from __future__ import annotations

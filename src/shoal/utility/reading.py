@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of

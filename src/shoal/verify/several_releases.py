@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, original_of

@@ -46,7 +46,7 @@ def application(
 
 
 class _Later:
-    """The other screens, loaded when one is asked for: they bring the whole of shoal, and the first does without."""
+    """The other screens, imported on their first request, with the whole of shoal."""
 
     def __init__(self) -> None:
         self._router: Router | None = None

@@ -106,7 +106,7 @@ class Folders:
 
 
 def _is_policy(path: Path) -> bool:
-    """Whether a file looks like one; whether it is, is told when it is used."""
+    """Return whether a file looks like a policy; it is validated when it is used."""
     try:
         fields = tomllib.loads(read_bounded(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):

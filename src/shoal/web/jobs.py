@@ -1,4 +1,4 @@
-"""Long work: one job at a time, the others wait; each tells how far it is and can be cancelled.
+"""Long work: one job at a time, the others wait; each reports its progress and can be cancelled.
 
 A job that is cancelled stops where it is, as a command does on Ctrl-C: an exception is raised in its thread, between
 two steps of Python. A step in compiled code or in a database is finished first.
@@ -28,9 +28,9 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[JobState, ...] = ("done", "failed", "cancelled")
 LivePoint = tuple[float, float, str, str, str]  # risk, loss, kind, the row that it leads to, its name
 MAX_FINISHED = 200  # jobs that are over, of which the page still can tell
-AGAIN = 0.05  # seconds until a job that cannot be stopped at this moment is looked at again
+AGAIN = 0.05  # seconds until the next attempt to stop a job that could not be stopped
 LOST = 5.0  # seconds after which an exception was lost, as in a destructor, and is raised again
-# Compiling is not stopped halfway: those who come next would find it half done. Nor is whoever has just taken a lock.
+# Never interrupted: compiling, which would leave half of a cache behind, and code that has just taken a lock.
 _WHOLE = (f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}", "<frozen importlib", f"{os.sep}threading.py")
 
 
@@ -99,7 +99,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
         self._last = 0
-        self._ending = threading.Lock()  # held by whoever raises in the worker, and by the worker to end a job
+        self._ending = threading.Lock()  # held to raise in the worker, and by the worker to end a job
 
     def __getitem__(self, number: int) -> Job:
         return self._jobs[number]
@@ -210,7 +210,7 @@ def _outcome(job: Job) -> tuple[JobState, str, Failure | None]:
 
 
 def _stoppable(frame: FrameType | None) -> bool:
-    """Whether a thread is at its work, and in nothing that must not be stopped halfway, such as an import."""
+    """Return whether a thread is working on a job, outside of code that must not be interrupted, such as an import."""
     while frame is not None and frame.f_code is not _outcome.__code__:
         if any(part in frame.f_code.co_filename for part in _WHOLE):
             return False
@@ -224,7 +224,7 @@ def _raise_in(thread: int, error: type[BaseException]) -> None:
 
 
 def unexpected(error: BaseException) -> Failure:
-    """An error of ours: its kind and its place in our code. Its text may quote the data, and is told nowhere."""
+    """Describe a bug by its type and location only: its text may quote the data."""
     if isinstance(error, MemoryError):
         return Failure("there is not enough memory", "use fewer columns, or start shoal web with --engine duckdb")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "shoal" in Path(frame.filename).parts]

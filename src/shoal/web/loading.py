@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
-_LOCK = threading.Lock()  # two threads that import modules which know each other may see them half made
+_LOCK = threading.Lock()  # threads that import modules with circular imports may see them incomplete
 
 
 def load_screens() -> list[BaseRoute]:

@@ -93,7 +93,7 @@ def node_list(release: Release, visits: Visits) -> list[dict[str, Any]]:
 def _kind_of(visit: Visit, recoding: FullDomain, release: Release) -> str:
     if visit.node == recoding.node:
         return "chosen"
-    # Limits on attacks and forbidden results are judged on the rows, once the node is built: until then nobody knows.
+    # Limits on attacks and forbidden results are judged on the rows, once the node is built.
     return (
         "fails" if not visit.feasible else "unmeasured" if release.policy.limits or release.policy.forbid else "holds"
     )

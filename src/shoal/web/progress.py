@@ -16,7 +16,7 @@ from starlette.routing import Route
 from shoal.web.jobs import OVER, Job, LivePoint
 from shoal.web.pages import get, pages_of, post, redirect, texts, workspace_of
 
-EVERY = 0.2  # seconds between two looks at a job
+EVERY = 0.2  # seconds between two reports of a job
 
 
 def _job(request: Request) -> Job:

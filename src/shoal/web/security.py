@@ -147,7 +147,7 @@ class Gate:
         """Exchange the token for a cookie. A page and no redirect: a redirect that began in another page, such as the
         file that opens the browser, would arrive without a cookie that is SameSite=Strict."""
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["method"] != "GET" or "prefetch" in headers.first("sec-purpose"):  # nobody looks at the answer
+        if scope["method"] != "GET" or "prefetch" in headers.first("sec-purpose"):  # no person sees the answer
             raise HTTPException(403, "This address is opened by a person.")
         if not self._secrets.tokens.redeem(token):
             raise HTTPException(403, "An address opens the page once: open the one that shoal web has printed last.")
@@ -191,7 +191,7 @@ def _limited(scope: Scope, headers: _Headers, receive: Receive, limit: int) -> R
 
     async def receive_within_limit() -> Message:
         nonlocal size, complete
-        if complete:  # the body is here: what comes next is that the browser goes away, whenever that is
+        if complete:  # the body is here: the next message is that the browser has disconnected
             return await receive()
         seconds = CHUNK_SECONDS if end is None else end - asyncio.get_running_loop().time()
         try:

@@ -26,7 +26,7 @@ from shoal.web.screens.open import open_in
 from shoal.web.security import Secrets
 from shoal.web.workspace import Workspace
 
-MAX_SILENT = 64  # connections of a computer that have not asked for anything yet: the oldest makes way for the next
+MAX_SILENT = 64  # connections of a computer without a request: beyond that the oldest is closed
 HEADER_SECONDS = 10.0  # in which a connection must have sent its first headers
 SWITCH_SECONDS = (
     0.001  # seconds after which a job that computes lets a request have Python's lock; there are many such turns
@@ -60,7 +60,7 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Stops when told, once, without passing the signal on: Ctrl-C is how one ends a server."""
+    """Stops on a signal without raising it again: Ctrl-C is the normal way to end a server."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None], stopping: threading.Event) -> None:
         super().__init__(config)
@@ -80,11 +80,11 @@ class _Server(uvicorn.Server):
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.should_exit = True
-            self._stopping.set()  # pages that follow a job are told that there is no more to come
+            self._stopping.set()  # ends the event streams of pages that follow a job
 
         try:
             before = {number: signal.signal(number, stop) for number in numbers}
-        except ValueError:  # not in the main thread: whoever started us stops us
+        except ValueError:  # not in the main thread: `stopping` ends the server
             yield
             return
         try:
@@ -95,7 +95,7 @@ class _Server(uvicorn.Server):
 
 
 def check_host(host: str, *, insisting: bool, certificate: Path | None, key: Path | None) -> None:
-    """Other computers are let in only by whoever insists, and only with TLS."""
+    """Refuse to serve other computers unless the user insists and gives TLS files."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -99,7 +99,7 @@ class Draft:
 
 @dataclass(eq=False)
 class WebRun:
-    """A release that was made, and what is known of it."""
+    """A release with its search, its attacks and its files."""
 
     number: int
     draft: Draft
@@ -121,7 +121,7 @@ def _visits() -> Visits:
 
 
 class Workspace:
-    """Everything that one server knows; its folder on disk is the user's alone, and goes with the server."""
+    """The state of one server; its private folder is removed when it stops."""
 
     def __init__(self, roots: list[Path], settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
@@ -150,7 +150,7 @@ class Workspace:
             return self._last
 
     def new_folder(self) -> Path:
-        """A new folder of the user's alone."""
+        """Return a new private folder."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     def add_table(self, make: Callable[[int], Opened]) -> Opened:

@@ -179,7 +179,7 @@ def test_separator_and_encoding(place: Place) -> None:
     text = place.data.read_text(encoding="utf-8").replace("x", "ж").replace(",", "|")
     place.data.write_bytes(text.encode("cp1251"))
     assert run(*place.anonymize("-q", "--encoding", "cp1251", "--separator", "|")).exit_code == 0
-    assert "ж" in place.output.read_text(encoding="utf-8")
+    assert "ж" in place.output.read_text(encoding="cp1251")  # as the file that it was made from
     assert "encoding" in failure(place.anonymize("--encoding", "klingon", "--force"))
     assert "separator" in failure(place.anonymize("--separator", "||", "--force"))
 
@@ -306,7 +306,7 @@ def test_check_tells_by_its_exit_code(place: Place) -> None:
     raw = run(*place.check(place.data))
     assert raw.exit_code == 1
     assert "FAILS" in raw.stdout
-    assert "column 'name' is an identifier and was not removed" in raw.stdout
+    assert "identifier name not removed FAILS" in " ".join(raw.stdout.split())
     assert raw.stderr == ""
     assert SECRET not in raw.stdout
     run(*place.anonymize("-q"))

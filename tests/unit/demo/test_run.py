@@ -77,7 +77,7 @@ def test_the_release_for_analysis_keeps_the_policy_and_loses_less(shown: tuple[P
     assert min(len(set(values)) for values in diseases.values()) >= L
     assert len(released) == 10_000
     assert shoal.check(folder / "analysis.csv", policy, original=folder / "hospital.csv").holds
-    assert found.analysis.loss["loss"] < found.release.loss["loss"] / 4
+    assert found.analysis.loss["loss"] < found.release.loss["loss"] / 3
     for name in policy.quasi:  # no column is wiped
         assert len({row[name] for row in released}) > 1
 

@@ -430,3 +430,14 @@ def test_skewed_numbers_are_rounded_in_a_small_proposal() -> None:
     release = shoal.anonymize(people, shoal.inspect(people).policy)
     assert release.policy.columns["survival"].released is not None
     assert "unique-sensitive" not in {finding.kind for finding in release.findings}
+
+
+def test_nulls_in_the_same_records_reveal_nothing_more() -> None:
+    """Who was not interviewed has neither a wage nor a region: a wage says that there is a region, not which."""
+    gone = DRAW.random(N) < 0.4
+    wage = [None if absent else float(w) for absent, w in zip(gone, DRAW.integers(0, 40, N), strict=True)]
+    south = [None if absent else str(s) for absent, s in zip(gone, DRAW.integers(0, 2, N), strict=True)]
+    asked = policy(wage="plain", south={"role": "quasi", "min_level": 1})
+    assert "reveals-quasi" not in found(table(wage=wage, south=south), asked)
+    same = [None if s is None else 10.0 + int(s) for s in south]
+    assert "'south' (for 100 % of" in found(table(wage=same, south=south), asked)["reveals-quasi"].fact

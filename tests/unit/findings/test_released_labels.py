@@ -89,3 +89,15 @@ def test_a_mode_and_the_median_of_an_odd_number_of_records_occur(cells: str, exp
     release = shoal.anonymize(pa.table({"age": [21, 22, 23, 41, 42, 43]}), asked)
     assert release.attacked().attacks.named("downcoding").successes == expected
     assert sum(finding.people or 0 for finding in labelled(release.findings)) == expected
+
+
+def test_a_policy_says_that_labels_are_tight_where_the_original_is_unknown() -> None:
+    """Two boxes that do not cross could be labels of any kind; the policy tells which they are."""
+    asked = {
+        "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}, "cells": "tight-range"}},
+        "require": [{"model": "k-anonymity", "k": 3}],
+        "release": {"algorithm": "mondrian"},
+    }
+    released = pa.table({"age": ["21-23"] * 3 + ["41-43"] * 3})
+    assert shoal.attack(released, policy=asked).named("downcoding").successes == 4  # both ends of both ranges
+    assert shoal.attack(released, quasi=["age"]).named("downcoding").successes == 0

@@ -10,7 +10,7 @@ from shoal.text.figures import format_count, format_number
 
 
 def show_integral(results: Sequence[IntegralResult]) -> None:
-    """Show the results that recur most, the one to publish, and what a change tells."""
+    """Show the results that recur most, the one to publish, and what a change reveals."""
     for result in results:
         of_group = "" if result.group is None else f", group {result.group}"
         drawn = "all" if result.exhaustive else "drawn"

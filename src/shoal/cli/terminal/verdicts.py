@@ -83,7 +83,7 @@ def show_limits(limits: Sequence[Verdict], *, green: bool) -> None:
     """Show the limits on measured attacks, and what was found; without green beside red."""
     for verdict in limits:
         outcome = OUTCOMES[verdict.outcome] if verdict.holds else OUTCOMES[verdict.outcome].upper()
-        sentence = f"{verdict.asked}: measured {format_number(verdict.worst)}, {outcome}."
+        sentence = f"{verdict.asked}: {format_number(verdict.worst)}, {outcome}."
         console.print(text(sentence, style="bold" if verdict.holds and not green else STYLES[verdict.outcome]))
 
 

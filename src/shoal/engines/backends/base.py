@@ -21,7 +21,7 @@ from shoal.engines.backends.connection_errors import driver_errors, failure, saf
 from shoal.engines.formats import atomic_files
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.read_back import plain_schema
-from shoal.engines.run_length_rows import RowsInOrder
+from shoal.engines.run_length_rows import RunLengthRows
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 from shoal.policy import Policy
@@ -115,7 +115,7 @@ class Backend:
         with self.reading():
             return expression.to_pyarrow()
 
-    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
+    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Return whether a query seems to return few distinct rows that fit in memory; only where files are written."""
         return False
 
@@ -159,7 +159,7 @@ class Backend:
         return ""
 
     def write_rows(
-        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+        self, rows: RunLengthRows, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
         """Write rows that were made here to a file or folder, if the backend ``writes_files``."""
         raise NotImplementedError(f"{self.name} writes no files")

@@ -15,16 +15,14 @@ from ibis.expr import types as ir
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Backend, Context, Judge
 from shoal.engines.backends.connection_errors import driver_errors
-from shoal.engines.backends.duckdb_direct import View
-from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
+from shoal.engines.backends.duckdb_files import in_pieces, types_of, write_in_order, write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, shoal_bits, without_nan
-from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
 from shoal.engines.formats.dialects import comma_columns, dialect_for
 from shoal.engines.formats.folders import check_file_or_folder
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.layout import Dialect
 from shoal.engines.formats.read_back import plain_schema
-from shoal.engines.run_length_rows import RowsInOrder, few_distinct
+from shoal.engines.run_length_rows import RunLengthRows, few_distinct
 from shoal.engines.scratch import confine, spilling
 from shoal.engines.sql import quoted
 from shoal.errors import DataError
@@ -92,11 +90,6 @@ class DuckDB(Backend):
         self._make_room()
         return super().reading()
 
-    def fetch(self, expression: ir.Table) -> pa.Table:
-        """Fetch the rows of a query without pandas."""
-        with self.reading():
-            return fetched(self.ibis, expression)
-
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""
         self.ibis.con.execute("SET preserve_insertion_order = true")
@@ -159,7 +152,7 @@ class DuckDB(Backend):
         return write_pieces(self, in_pieces(self, expression), schema, Path(target), force, judge, formulas)
 
     def write_rows(
-        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+        self, rows: RunLengthRows, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
         """Write a file or a folder of Parquet files."""
         self.check_target(target, force)
@@ -171,11 +164,10 @@ class DuckDB(Backend):
         with self.failing("read"):
             return types_of(self.ibis, expression)
 
-    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
+    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
-        sql = query if isinstance(query, str) else str(ibis.to_sql(query, dialect="duckdb"))
         with self.reading():
-            return few_distinct(self.ibis.con, sql, n_rows, self.memory)
+            return few_distinct(self.ibis.con, str(ibis.to_sql(expression, dialect="duckdb")), n_rows, self.memory)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
@@ -183,8 +175,8 @@ class DuckDB(Backend):
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return [name for (name,) in self.ibis.con.execute(query, [] if schema is None else [schema]).fetchall()]
 
-    def view(self, source: str) -> View:
+    def view(self, source: str) -> ir.Table:
         """Give a table expression of DuckDB a name."""
         name = f"shoal_{secrets.token_hex(8)}"
         self.ibis.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
-        return View(self, name)
+        return self.ibis.table(name)

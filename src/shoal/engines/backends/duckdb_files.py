@@ -1,36 +1,37 @@
-"""Files and folders that DuckDB reads back after they were written."""
+"""Files and folders that DuckDB writes in pieces, and reads back after that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import ibis
 import pyarrow as pa
+from ibis.expr import types as ir
 
 from shoal.engines.backends.base import Judge
 from shoal.engines.formats import sql_files, table_files
 from shoal.engines.formats.folders import write_folder
 from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.parquet_parts import parquet_parts
-from shoal.engines.formats.read_back import typed_as
-from shoal.engines.run_length_rows import RowsInOrder, WrittenDifferentlyError
+from shoal.engines.formats.read_back import plain_schema, typed_as
+from shoal.engines.run_length_rows import RunLengthRows
 
 if TYPE_CHECKING:
     from shoal.engines.backends.duckdb import DuckDB
 
+PIECE = 2**17  # rows of a result held in memory at a time
+
 
 def write_in_order(
-    backend: DuckDB, rows: RowsInOrder, path: Path, force: bool, judge: Judge, formulas: Formulas | None
+    backend: DuckDB, rows: RunLengthRows, path: Path, force: bool, judge: Judge, formulas: Formulas | None
 ) -> str:
     """Write rows in pieces; a Parquet file gets its texts as codes, if that makes the same bytes."""
     is_parquet = path.suffix.lower() in table_files.PARQUET
     pieces = rows.pieces(table_files.ROW_GROUP, as_codes=is_parquet)
-    try:
-        return write_pieces(backend, pieces, rows.schema, path, force, judge, formulas, in_row_groups=is_parquet)
-    except WrittenDifferentlyError:
-        pieces = rows.pieces(table_files.ROW_GROUP)
-        return write_pieces(backend, pieces, rows.schema, path, force, judge, formulas, in_row_groups=is_parquet)
+    return write_pieces(backend, pieces, rows.schema, path, force, judge, formulas, in_row_groups=is_parquet)
 
 
 def write_pieces(
@@ -73,3 +74,18 @@ def write_pieces(
         in_row_groups=in_row_groups,
         commas=backend.commas,
     )
+
+
+def types_of(backend: Any, expression: ir.Table) -> pa.Schema:
+    """Return the types of DuckDB's results, which name the time zone of the session."""
+    query = backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
+    return plain_schema(query.to_arrow_table().schema)
+
+
+def in_pieces(backend: DuckDB, expression: ir.Table) -> Iterator[pa.Table]:
+    """Yield the rows of a query that are to be written, in tables of some size."""
+    with backend.failing("write the release"):
+        query = str(ibis.to_sql(expression, dialect="duckdb"))
+        with closing(backend.ibis.con.sql(query).to_arrow_reader(PIECE)) as reader:  # else no other query is answered
+            for batch in reader:
+                yield pa.Table.from_batches([batch])

@@ -30,8 +30,6 @@ import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.formats import arrow_json, atomic_files, csv_text, dialects, layout, office_files
-from shoal.engines.formats.dictionary_columns import numbered_columns, numbered_texts
-from shoal.engines.formats.distinct_lines import DistinctLines, few_lines
 from shoal.engines.formats.layout import PARQUET as PARQUET
 from shoal.engines.formats.layout import TEXT as TEXT
 from shoal.engines.formats.layout import Dialect, Layout
@@ -69,18 +67,16 @@ def read_table_file(
     separator: str | None = None,
     encoding: str | None = None,
     header: bool | None = True,
-    numbered: bool = False,
 ) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
 
     ``header``: whether the first line of a CSV file or sheet has the names; None refuses one that looks like a record.
-    ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)
     with ThreadPoolExecutor(1) as pool:
         hashed = pool.submit(hashlib.sha256, raw)  # while the table is read
         if path.suffix.lower() in PARQUET:
-            table, notes = _read_parquet(raw, path.name, numbered)
+            table, notes = _read_parquet(raw, path.name)
             return Source(table, None, hashed.result().hexdigest(), notes)
         if office_files.is_foreign(path):
             table, notes, codebook = office_files.read_office_file(path, header)
@@ -181,16 +177,14 @@ def require_records(name: str, read: int, counted: int) -> None:
         )
 
 
-def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_parquet(raw: FileBytes, name: str) -> tuple[pa.Table, tuple[str, ...]]:
     import pyarrow.parquet as pq  # also loads Arrow's file systems, and SSL
 
     try:
-        source = pa.py_buffer(raw)
-        file = pq.ParquetFile(pa.BufferReader(source))
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
         require_room_for_cells(name, file.metadata.num_rows, file.metadata.num_columns)
         notes = parquet_notes(file.schema_arrow)
-        numbers = numbered_columns(file) if numbered else []
-        table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
+        table = file.read()
     except (DataError, MemoryError):  # Arrow's own is one too
         raise
     except Exception:
@@ -199,9 +193,7 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
         if pa.types.is_timestamp(field.type) and field.type.tz:  # instants as in SQL: in UTC, without nanoseconds
             unit = "us" if field.type.unit == "ns" else field.type.unit
             table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
-        elif field.name in numbers:
-            table = table.set_column(j, field.name, numbered_texts(field.name, table.column(j)))
-    return with_plain_types(table, numbers), notes
+    return with_plain_types(table), notes
 
 
 def cells_of(metadata: Any) -> int:
@@ -276,7 +268,6 @@ def write_table_file(
     codebook: Codebook | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
-    verify_lines: Callable[[DistinctLines], None] | None = None,
     in_row_groups: bool = False,
     counts: Counts | None = None,
     commas: Sequence[str] = (),
@@ -284,10 +275,9 @@ def write_table_file(
     """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
     The table may come in pieces, only one of which is in memory at a time. ``in_row_groups``: each piece is one row
-    group of a Parquet file. ``verify_lines`` judges a CSV file by its distinct lines instead, if these are few. The
-    labels of a ``codebook`` are written to formats that have labels. ``counts``: how often each row occurs in a CSV
-    file. ``commas``: columns whose numbers a CSV file has with a decimal comma. Where a CSV file is not plain UTF-8
-    with points, the plain one is judged, and the one in its ``dialect`` is compared with it.
+    group of a Parquet file. The labels of a ``codebook`` are written to formats that have labels. ``counts``: how often
+    each row occurs in a CSV file. ``commas``: columns whose numbers a CSV file has with a decimal comma. Where a CSV
+    file is not plain UTF-8 with points, the plain one is judged, and the one in its ``dialect`` is compared with it.
     """
     check_target(path, force)
     pieces = [table] if isinstance(table, pa.Table) else table
@@ -325,21 +315,14 @@ def write_table_file(
                     os.fsync(dialect_file.fileno())
             file.flush()
             os.fsync(file.fileno())
-        lines = None
-        if path.suffix.lower() in TEXT:
-            with atomic_files.output_errors(path):
-                lines = few_lines(hidden, separator_of(path, dialect))
-        if lines is None or verify_lines is None:
-            verify(hidden)
-        else:
-            verify_lines(lines)
+        verify(hidden)
         if path.suffix.lower() in TEXT:
             n_records = n_rows if counts is None else int(counts.sum())
-            _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
+            _require_readable(hidden, separator_of(path, dialect), first.column_names, n_records)
         with atomic_files.output_errors(path):
             if published is not hidden and dialect is not None:
                 dialects.require_same(hidden, published, dialect, commas, first.column_names)
-            digest = _sha256(published) if lines is None or published is not hidden else lines.sha256
+            digest = _sha256(published)
             atomic_files.publish(published, path, force)
     finally:
         for aside in {hidden, published}:
@@ -353,22 +336,14 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def parsed_lines(lines: DistinctLines) -> pa.Table:
-    """Return the records of distinct lines, as texts."""
-    return _parsed(lines.text, "what was written", lines.layout)
-
-
-def _require_readable(
-    written: Path, lines: DistinctLines | None, separator: str, names: Sequence[str], n_rows: int
-) -> None:
-    """Reject a file that shoal's own readers would reject or read as different rows; its ``lines`` were scanned."""
+def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
+    """Reject a file that shoal's own readers would reject or read as different rows."""
     raw = partial(layout.decompressed_chunks, written)
     try:
-        scan = layout.layout_of(raw, "what was written", separator=separator) if lines is None else lines.layout
+        scan = layout.layout_of(raw, "what was written", separator=separator)
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
-    n_found = scan.records if lines is None else lines.n_records
-    if scan.names != tuple(names) or n_found != n_rows:
+    if scan.names != tuple(names) or scan.records != n_rows:
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was released"
         )

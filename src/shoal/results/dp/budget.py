@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from shoal.errors import PolicyError
 from shoal.notation.numbers import parse_number
+from shoal.results.arguments import whole_argument
 
 DIGITS = 12  # of a share of a budget, rounded down
 SMALL_DELTA = Decimal("1e-6")
@@ -102,9 +103,9 @@ class Budget:
 
         The number of people is stated by the user: read from the data, the refusal would reveal it.
         """
-        if people is not None and people < 1:
-            raise BudgetError(
-                "people must be at least 1", "it is the public, approximate number of people in the table"
+        if people is not None:
+            people = whole_argument(
+                "people", people, 1, 10**12, "the public, approximate number of people in the table"
             )
         limit = SMALL_DELTA if people is None else 1 / Decimal(people)
         if self.delta >= limit and (people is not None or self.delta > limit):

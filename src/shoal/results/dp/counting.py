@@ -21,6 +21,7 @@ from shoal.engines.ibis_order import order_keys
 from shoal.engines.sql import unused
 from shoal.errors import PolicyError
 from shoal.notation import codec
+from shoal.results.arguments import whole_argument
 from shoal.results.dp.persons import key_of_person
 from shoal.results.dp.public_schema import CellsOf, FixedPoint
 from shoal.results.dp.quantiles import N_CELLS, QuantileStatistic, with_blocks
@@ -34,6 +35,7 @@ from shoal.results.dp.statistics import (
     SumStatistic,
     TableStatistic,
 )
+from shoal.results.grouping import figures_of_groups
 
 PERSON = "shoal_person"  # the column with the key of a record's person
 
@@ -51,11 +53,7 @@ class PrivacyUnit:
     @classmethod
     def checked(cls, entity: str | None, contributions: int) -> PrivacyUnit:
         """Return the unit; raise an error if the limit of records makes no sense."""
-        whole = isinstance(contributions, int) and not isinstance(contributions, bool)
-        if not whole or contributions < 1 or contributions > 10_000:
-            raise PolicyError(
-                "contributions must be a whole number between 1 and 10,000: the records of one person that count"
-            )
+        contributions = whole_argument("contributions", contributions, 1, 10_000, "so many records of one person count")
         if entity is None and contributions != 1:
             raise PolicyError(
                 "contributions needs an entity: which column identifies the people?",
@@ -249,7 +247,7 @@ def _table(rows: Groupable, limited: ir.Table, by: Sequence[str], statistic: Tab
         }
     )
     n = unused("n", [*by, *names])
-    fetched = rows.fetch(with_cells.group_by([*by, *names]).agg(**{n: with_cells.count()}))
+    fetched = figures_of_groups(rows, with_cells, [*by, *names], {n: with_cells.count()})
     places = [
         {label: i for i, label in enumerate(range(cells.n_cells) if cells.edges else cells.categories)}
         for cells in statistic.cells
@@ -277,7 +275,7 @@ def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], statistic: Qua
     n = unused("n", [*by, cell])
     with_cells = limited.mutate(**{cell: _in_cells(rows, limited, statistic.values)})
     with_cells = with_cells.filter(with_cells[cell].notnull())
-    fetched = rows.fetch(with_cells.group_by([*by, cell]).agg(**{n: with_cells.count()}))
+    fetched = figures_of_groups(rows, with_cells, [*by, cell], {n: with_cells.count()})
     cells: dict[GroupKey, list[int]] = {}
     for key, at, count in zip(_keys(fetched, by), fetched[cell].to_pylist(), fetched[n].to_pylist(), strict=True):
         cells.setdefault(key, [0] * N_CELLS)[int(at)] += int(count)
@@ -289,7 +287,7 @@ def _contributions(rows: Groupable, statistic: ContributionsStatistic, unit: Pri
     table = _with_persons(rows, str(unit.entity))
     people = table.group_by(PERSON).agg(records=table.count())
     upto = people.select(records=ibis.least(people.records, statistic.upto + 1))
-    fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
+    fetched = figures_of_groups(rows, upto, ["records"], {"people": upto.count()})
     counts = [0] * (statistic.upto + 1)
     for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):
         counts[int(n) - 1] += int(people_with)
@@ -303,8 +301,7 @@ def _grouped(
     rows: Groupable, table: ir.Table, by: Sequence[str], aggregates: Mapping[str, Any]
 ) -> list[tuple[GroupKey, dict[str, int]]]:
     """Run one GROUP BY; a sum over no values is 0."""
-    query = table.group_by(list(by)).agg(**aggregates) if by else table.aggregate(**aggregates)
-    fetched = rows.fetch(query)
+    fetched = figures_of_groups(rows, table, by, aggregates)
     columns = {name: [int(value or 0) for value in fetched[name].to_pylist()] for name in aggregates}
     return [
         (key, dict(zip(columns, figures, strict=True)))

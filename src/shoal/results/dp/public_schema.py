@@ -18,8 +18,8 @@ from shoal.notation.numbers import parse_number
 from shoal.policy import Policy
 
 FINEST = 6  # decimal digits between the width of the bounds and the default granularity
-MOST_UNITS = 2**29  # of a value: 2^33 records of that size still add up within 64 bits
-MOST_BINS = 1000
+MAX_UNITS = 2**29  # of a value: 2^33 records of that size still add up within 64 bits
+MAX_BINS = 1000
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class PublicSchema:
         lower, upper = self.bounds[column]
         unit = self.granularity.get(column, Decimal(1).scaleb((upper - lower).adjusted() - FINEST))
         fixed_point = FixedPoint(column, lower, upper, unit)
-        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or fixed_point.lower_units == fixed_point.upper_units:
+        if max(abs(lower), abs(upper)) / unit > MAX_UNITS or fixed_point.lower_units == fixed_point.upper_units:
             width = "too many" if fixed_point.upper_units > fixed_point.lower_units else "less than one"
             raise PolicyError(
                 f"column {column!r}: its bounds are {width} granularity units wide, or too far from 0",
@@ -170,8 +170,8 @@ def _edges(
     column: str, bins: int | Sequence[Any], bounds: Mapping[str, tuple[Decimal, Decimal]]
 ) -> tuple[Decimal, ...]:
     if isinstance(bins, int):
-        if not 1 <= bins <= MOST_BINS:
-            raise PolicyError(f"column {column!r}: the number of bins must be between 1 and {MOST_BINS}")
+        if not 1 <= bins <= MAX_BINS:
+            raise PolicyError(f"column {column!r}: the number of bins must be between 1 and {MAX_BINS}")
         if column not in bounds:
             raise PolicyError(
                 f"column {column!r}: {bins} bins between which bounds?",
@@ -181,7 +181,7 @@ def _edges(
         lower, upper = bounds[column]
         return (*tuple(lower + (upper - lower) * i / bins for i in range(bins)), upper)
     edges = tuple(_number(column, "edges of bins", edge) for edge in bins)
-    if not 2 <= len(edges) <= MOST_BINS + 1 or any(a >= b for a, b in pairwise(edges)):
+    if not 2 <= len(edges) <= MAX_BINS + 1 or any(a >= b for a, b in pairwise(edges)):
         raise PolicyError(f"column {column!r}: edges of bins must be at least two increasing numbers")
     return edges
 

@@ -14,6 +14,7 @@ from shoal.engines.data import Data
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import PolicyError
 from shoal.policy import Policy
+from shoal.results.arguments import require_confidence, whole_argument
 from shoal.results.dp.answers import COVERS, Answers, NoisyAnswer, PlannedPiece, QueryPlan
 from shoal.results.dp.budget import Budget, BudgetError
 from shoal.results.dp.counting import ExactStatistics, GroupKey, PrivacyUnit, all_keys, counted_exactly
@@ -432,8 +433,7 @@ class _QueryRequest:
     policy: Policy | None = None
 
     def prepared(self, data: Data | Engine, budget: Budget, ledger: Ledger | None) -> Prepared:
-        if not 0.5 <= self.confidence < 1:
-            raise PolicyError("confidence must be at least 0.5 and less than 1")
+        require_confidence(self.confidence)
         unit = self._unit()
         described = PublicSchema.from_arguments(self.bounds, self.categories, self.bins, self.granularity, self.policy)
         statistics = self._statistics(described, unit)
@@ -482,8 +482,8 @@ class _QueryRequest:
         unit = PrivacyUnit.checked(self.entity, self.contributions)
         if self.entity is None and (self.persons or self.records_per_person is not None):
             raise PolicyError("persons and records_per_person need an entity column", option="--entity")
-        if self.records_per_person is not None and not 1 <= self.records_per_person <= 1000:
-            raise PolicyError("records_per_person must be between 1 and 1000")
+        if self.records_per_person is not None:
+            whole_argument("records_per_person", self.records_per_person, 1, 1000)
         return unit
 
     def _statistics(self, described: PublicSchema, unit: PrivacyUnit) -> list[QueryStatistic]:

@@ -18,6 +18,7 @@ from shoal.errors import PolicyError
 from shoal.results.dp.noise import ChangeBound, Noise
 from shoal.results.dp.public_schema import FixedPoint
 from shoal.results.dp.statistics import Figure, Piece
+from shoal.results.least_squares import solved_normal_equations
 from shoal.tables.frequency import Floats
 
 STEPS = 1024  # of a scaled variable, between 0 and 1
@@ -74,7 +75,7 @@ class RegressionStatistic:
         entries = len(sums)
         noise = noises[0].half_width(1 - (1 - confidence) / entries) / STEPS**2
         matrix, right = self._normal_equations(sums)
-        scaled = np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], np.float64)
+        scaled, _ = solved_normal_equations(matrix, right)
         error = _perturbation(matrix, scaled, noise)
         return self._unscaled(scaled, error)
 

@@ -20,6 +20,7 @@ from shoal.engines.formats.table_files import TEXT, write_table_file
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import PolicyError
 from shoal.policy import Policy
+from shoal.results.arguments import MAX_SEED, require_confidence, whole_argument
 from shoal.results.dp.answers import PlannedPiece, QueryPlan
 from shoal.results.dp.budget import Budget, BudgetError
 from shoal.results.dp.counting import PrivacyUnit, counted_exactly
@@ -158,8 +159,10 @@ def synthesize(
     >>> made.table.num_rows, made.table.column_names, made.pairs
     (500, ['age', 'ward'], (('age', 'ward'),))
     """
-    if rows is not None and not 1 <= rows <= MAX_ROWS:
-        raise PolicyError(f"rows must be between 1 and {MAX_ROWS:,}")
+    if rows is not None:
+        whole_argument("rows", rows, 1, MAX_ROWS)
+    if seed is not None:
+        whole_argument("seed", seed, 0, MAX_SEED)
     request = _SynthesisRequest(
         columns=columns,
         pairs=pairs,
@@ -273,8 +276,7 @@ class _SynthesisRequest:
     policy: Policy | None = None
 
     def prepared(self, data: Data | Engine, budget: Budget, ledger: Ledger | None) -> PreparedSynthesis:
-        if not 0.5 <= self.confidence < 1:
-            raise PolicyError("confidence must be at least 0.5 and less than 1")
+        require_confidence(self.confidence)
         if isinstance(self.columns, str) or not 1 <= len(self.columns) <= MAX_COLUMNS:
             raise PolicyError(f"columns must be a list of 1 to {MAX_COLUMNS} columns", option="--columns age,ward")
         if len(set(self.columns)) < len(self.columns):

@@ -74,9 +74,42 @@ def compute(
 ) -> EncryptedResult:
     """Compute on one or several encrypted tables with the public key; only the secret key opens the result.
 
-    ``score`` are weighted sums of columns for every row, by name: a ``LinearScore``, or its weights by column.
-    ``regression`` are lists of columns with the target first, for least squares with an intercept. ``mask`` hides all
-    but the totals from the owner of the secret key, in the exact scheme; this is the default there.
+    Parameters
+    ----------
+    tables
+        Encrypted tables, or their files.
+    key
+        The public key, or its file.
+    sum, mean
+        The columns of numbers.
+    score
+        Weighted sums of columns for every row, by name: a ``LinearScore``, or its weights by column.
+    regression
+        Lists of columns with the target first, for least squares with an intercept.
+    mask
+        Whether all but the totals is hidden from the owner of the secret key; by default in the exact scheme.
+
+    Returns
+    -------
+    EncryptedResult
+        The encrypted result, to be saved or decrypted.
+
+    Raises
+    ------
+    PolicyError
+        If nothing is asked for, a column is absent, or a result could overflow.
+    CiphertextError
+        If a table belongs to other keys, or cannot be read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from shoal import he
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     secret, public = he.make_key_pair(f"{folder}/hospital")
+    ...     table = he.encrypt(pa.table({"age": [31, 34, 40]}), public, bounds={"age": (0, 120)})
+    ...     he.decrypt(he.compute(table, public, sum=["age"]), secret).figures
+    {'sum of age': 105}
     """
     public = loaded_key(key)
     operands = [tables] if isinstance(tables, EncryptedTable | str | Path) else list(tables)
@@ -89,7 +122,10 @@ def compute(
     requested = Computation(
         tuple(sum),
         tuple(mean),
-        {name: ones if isinstance(ones, LinearScore) else LinearScore(ones) for name, ones in (score or {}).items()},
+        {
+            name: formula if isinstance(formula, LinearScore) else LinearScore(formula)
+            for name, formula in (score or {}).items()
+        },
         tuple(tuple(names) for names in regression),
     )
     packing.require_columns(requested.needed)

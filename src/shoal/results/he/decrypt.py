@@ -67,7 +67,34 @@ def decrypt(
 ) -> DecryptedResult:
     """Open a result with the secret key, or raise an error and show nothing if its probes are wrong.
 
-    ``password`` is that of the file of the secret key, if it has one. What is shown is unverified: see ``notes``.
+    Parameters
+    ----------
+    result
+        The encrypted result, or its file.
+    key
+        The secret key, or its file.
+    password
+        The password of the file of the secret key, if it has one.
+
+    Returns
+    -------
+    DecryptedResult
+        The figures, which are unverified, with the errors of the scheme and notes on both.
+
+    Raises
+    ------
+    CiphertextError
+        If the result belongs to other keys, or its known values did not come out right.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from shoal import he
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     secret, public = he.make_key_pair(f"{folder}/hospital", password="a long sentence")
+    ...     table = he.encrypt(pa.table({"age": [31, 34, 40]}), public, bounds={"age": (0, 120)})
+    ...     he.decrypt(he.compute(table, public, sum=["age"]), secret, password="a long sentence").figures
+    {'sum of age': 105}
     """
     secret = loaded_key(key, secret=True, password=password)
     opened = result if isinstance(result, EncryptedResult) else EncryptedResult.load(result)

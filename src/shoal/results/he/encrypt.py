@@ -70,11 +70,35 @@ def encrypt(
 ) -> EncryptedTable:
     """Encrypt columns of a table with the public key.
 
-    ``bounds`` names the columns, each with the least and largest value that it may have. Bounds are readable, so state
-    what is plausible instead of what is in the table. ``decimals`` is how many decimals a column has, for the exact
-    scheme. ``indicators`` adds columns that are 1 where a column has a value and 0 elsewhere, to count rows.
-    ``skip_missing`` leaves rows without a value in one of the columns out.
+    Parameters
+    ----------
+    data
+        A path, a pandas, polars or pyarrow frame, or an Ibis table.
+    key
+        The public key, or its file.
+    bounds
+        For each column to encrypt, the least and the largest plausible value; bounds are readable in the result.
+    decimals
+        For each column, how many decimals its values have, for the exact scheme.
+    indicators
+        Pairs of a column and a value: a column that is 1 where it has the value and 0 elsewhere, to count rows.
+    skip_missing
+        Leave out rows without a value in one of the columns, instead of refusing them.
 
+    Returns
+    -------
+    EncryptedTable
+        The encrypted columns, to be saved or computed with.
+
+    Raises
+    ------
+    PolicyError
+        If bounds or decimals are not valid, or numbers do not fit into the scheme.
+    DataError
+        If a column is absent, or has a value that is missing, no number or out of its bounds.
+
+    Examples
+    --------
     >>> import pyarrow as pa, tempfile
     >>> from shoal import he
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +106,7 @@ def encrypt(
     ...     table = he.encrypt(pa.table({"age": [31, 34, 40]}), public, bounds={"age": (0, 120)})
     ...     result = he.compute(table, public, mean=["age"])
     ...     he.decrypt(result, secret).figures
-    {'mean of age': 35.0}
+    {'mean of age': 35}
     """
     public = loaded_key(key)
     sources = _sources(public.parameters, bounds or {}, decimals or {}, indicators)

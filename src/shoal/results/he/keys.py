@@ -99,10 +99,35 @@ def make_key_pair(
 ) -> tuple[Path, Path]:
     """Write NAME.secret.key, which only its owner may read, and NAME.public.key for those who encrypt or compute.
 
-    ``scheme`` is ``bfv`` for exact results of whole numbers and decimals, or ``ckks`` for approximate results of any
-    numbers. Parameters with fewer than 128 bits of security are refused. With a ``password``, the secret key is
-    encrypted in its file, and ``decrypt`` asks for it.
+    Parameters
+    ----------
+    name
+        The path without the ending.
+    scheme
+        ``bfv`` for exact results of whole numbers and decimals, ``ckks`` for approximate results of any numbers.
+    degree
+        The degree of the polynomials; parameters with fewer than 128 bits of security are refused.
+    coefficient_bits
+        The bits of the primes of the coefficients, if not those of the degree.
+    password
+        Encrypts the secret key in its file; ``decrypt`` asks for it.
+    force
+        Replace existing files.
 
+    Returns
+    -------
+    tuple of Path
+        The files of the secret and of the public key.
+
+    Raises
+    ------
+    PolicyError
+        If the parameters are unknown or not safe.
+    OutputError
+        If a file exists, or cannot be written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from shoal import he
     >>> with tempfile.TemporaryDirectory() as folder:

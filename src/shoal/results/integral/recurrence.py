@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, rows_of
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.models.verdict import Answered, Outcome
+from shoal.results.arguments import MAX_SEED, SMALLEST, real_argument, whole_argument
 from shoal.results.integral.results import STATISTICS, Result, integral_result
 from shoal.results.integral.subsets import Subsets
 from shoal.text.figures import format_count
@@ -198,10 +200,10 @@ def integral_privacy(
 
 
 def _steps(step: float | Sequence[float]) -> tuple[float, ...]:
-    steps = (step,) if isinstance(step, int | float) else tuple(step)
-    if not steps or any(not math.isfinite(size) or size <= 0 for size in steps):
+    steps = tuple(step) if isinstance(step, list | tuple) else (step,)
+    if not steps:
         raise PolicyError("step: must be a positive number", "results are rounded to its multiples")
-    return tuple(map(float, steps))
+    return tuple(real_argument("step", size, "a positive number", SMALLEST, sys.float_info.max) for size in steps)
 
 
 @dataclass(frozen=True)
@@ -226,19 +228,18 @@ class _IntegralRequest:
             raise PolicyError(f"{self.statistic}: name the columns that explain it", 'on=["age", "sex"]')
         if self.statistic not in ("regression", "tree") and len(self.steps) > 1:
             raise PolicyError("step: one number has one step")
-        if not 2 <= self.k <= self.subsets:
-            raise PolicyError("k: must be at least 2 and at most the number of subsets")
-        if not 0 < self.share < 1:
-            raise PolicyError("share: must be between 0 and 1")
-        if not max(self.share, 1 - self.share) < self.max_share <= 1:
-            raise PolicyError("max_share: must be above share and 1 - share, and at most 1")
+        whole_argument("subsets", self.subsets, 2, 10**8)
+        whole_argument("k", self.k, 2, self.subsets, "at most the number of subsets")
+        real_argument("share", self.share, "above 0 and below 1", SMALLEST, math.nextafter(1, 0))
+        least_share = math.nextafter(max(self.share, 1 - self.share), 1)
+        real_argument("max_share", self.max_share, "above share and 1 - share, and at most 1", least_share, 1)
         if changed and self.statistic in ("sum", "count"):
             raise PolicyError(
                 f"after: what a change tells cannot be determined for a {self.statistic}, which grows with the table",
                 "ask for the mean",
             )
-        if self.depth < 1 or self.seed < 0:
-            raise PolicyError("depth must be at least 1, and seed at least 0")
+        whole_argument("depth", self.depth, 1, 100)
+        whole_argument("seed", self.seed, 0, MAX_SEED)
 
     @property
     def names(self) -> list[str]:

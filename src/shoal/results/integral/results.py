@@ -17,6 +17,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.notation.numbers import parse_number
 from shoal.results.integral.trees import Examples, Tree, grown_tree, tree_leaves, tree_predictions, tree_text
+from shoal.results.least_squares import solved_normal_equations
 from shoal.tables.frequency import Floats
 
 Statistic = Literal["mean", "median", "sum", "variance", "count", "regression", "tree"]
@@ -99,10 +100,8 @@ class Coefficients:
         if len(rows) <= len(self.names):
             return None
         design = self.design[rows]
-        gram = design.T @ design
-        if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
-            return None
-        return np.asarray(np.linalg.solve(gram, design.T @ self.target[rows]))
+        coefficients, rank = solved_normal_equations(design.T @ design, design.T @ self.target[rows])
+        return coefficients if rank == design.shape[1] else None
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
         """Return the multiples of the steps."""

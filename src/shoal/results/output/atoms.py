@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError, DataError
+from shoal.results.grouping import figures_of_groups, row_count
 from shoal.results.output.request import Feature, Key, Label
 from shoal.tables.frequency import Counts, Floats
 
@@ -142,7 +143,7 @@ def atoms_of(
         "least": ranked.v.min(),
         "highest": ranked.v.max(),
     }
-    grouped = rows.fetch(by_keys(ranked, keys, figures | tops))
+    grouped = figures_of_groups(rows, ranked, keys, figures | tops)
     if len(grouped) and not keys and not int(grouped["records"][0].as_py() or 0):
         grouped = grouped.slice(0, 0)  # a total over no rows
     if len(grouped) > MAX_GROUPS:
@@ -207,16 +208,9 @@ def _coded(
     return grouped.take(pa.array(order_of_rows)), labels, codes[order_of_rows]
 
 
-def by_keys(table: ir.Table, keys: Sequence[str], figures: Mapping[str, Any]) -> ir.Table:
-    """Return figures of each group, or of the whole table if there are no keys."""
-    return table.group_by(keys).agg(**figures) if keys else table.agg(**figures)
-
-
 def _persons_in_one_atom(rows: Groupable, table: ir.Table, atoms: AtomTable) -> bool:
     """Return whether every person is in one atom only."""
-    distinct = table.select("person").distinct()
-    n = rows.fetch(distinct.agg(n=distinct.count()))["n"][0].as_py()
-    return int(n) == int(atoms.persons.sum())
+    return row_count(rows, table.select("person").distinct()) == int(atoms.persons.sum())
 
 
 def _with_parts(rows: Groupable, parts: ir.Table, atoms: AtomTable, keys: Sequence[str]) -> AtomTable:

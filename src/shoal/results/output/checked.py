@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.engines.formats.formulas import Formulas
-from shoal.engines.formats.table_files import TEXT, check_target, read_table_file, separator_of, write_table_file
-from shoal.errors import CannotTellError, InfeasibleError, PolicyError, VerificationError
+from shoal.engines.formats.table_files import check_target
+from shoal.errors import CannotTellError, InfeasibleError, PolicyError
 from shoal.models.verdict import Answered, Outcome
 from shoal.results.output.ledger import Earlier, enter
 from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import CellRule, OutputRules
+from shoal.results.written import write_results
 from shoal.text.figures import format_count, format_list
 
 SUPPRESSED_COLUMN = "suppressed"
@@ -127,30 +127,7 @@ class OutputCheck(Answered):
         check_target(Path(path), force)  # before anything is entered
         if self.ledger is not None:
             enter(self.ledger, list(self.earlier), self.entry)
-        if Path(path).suffix.lower() in TEXT:
-            table = Formulas().escaped(table)  # a label must not be run by a spreadsheet
-        write_table_file(table, Path(path), force=force, verify=lambda written: self._verify(written, table))
-
-    def _verify(self, written: Path, table: pa.Table) -> None:
-        """Read the figures back from the file: those of hidden cells are missing, the others as they should be."""
-        names = self.request.names
-        read_back = read_table_file(written, separator=_separator(written)).table
-        if read_back.column_names != table.column_names or len(read_back) != len(self.cells):
-            raise VerificationError("the written table does not have its columns and cells; nothing was released")
-        wrong = sum(
-            [label or "" for label in read_back[j].to_pylist()] != [label or "" for label in table[j].to_pylist()]
-            for j in range(len(names))
-        )
-        for name in self.request.statistics:
-            for cell, figure in zip(
-                self.cells, read_back[len(names) + self.request.statistics.index(name)].to_pylist(), strict=True
-            ):
-                written_figure = None if figure in (None, "") else float(figure)
-                wrong += written_figure != (None if cell.hidden else cell.figure(name))
-        if wrong:
-            raise VerificationError(
-                f"{wrong} figures of the written table are not those of the check; nothing was released"
-            )
+        write_results(table, Path(path), force=force)
 
     @property
     def entry(self) -> Earlier:
@@ -194,10 +171,6 @@ class OutputCheck(Answered):
     def range_of(self, cell: OutputCell) -> str:
         """Return what an intruder can tell of a hidden cell, in words."""
         return format_list([f"{name} {_ends(*ends)}" for name, ends in cell.ranges.items()]) if cell.ranges else ""
-
-
-def _separator(path: Path) -> str | None:
-    return separator_of(path, None) if path.suffix.lower() in TEXT else None
 
 
 def _ends(low: float, high: float) -> str:

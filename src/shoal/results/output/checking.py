@@ -10,6 +10,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, PolicyError
+from shoal.results.arguments import real_argument
 from shoal.results.output.atoms import atoms_of
 from shoal.results.output.changes import changed_figures, linear_figures
 from shoal.results.output.checked import OutputCheck
@@ -106,8 +107,7 @@ def check_output(
     >>> found.outcome, found.hidden
     ('fails', 2)
     """
-    if not time_limit >= 0:
-        raise PolicyError("time_limit must be a number of seconds", "60 is usual", option="--time-limit")
+    real_argument("time_limit", time_limit, "a number of seconds", 0)
     rules = OutputRules(min_count, dominance, p, zeros, protection)
     request = TableRequest.checked(by, bands, where, value, statistics)
     rows = groupable(data)

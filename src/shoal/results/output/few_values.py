@@ -16,6 +16,7 @@ from ibis.expr import types as ir
 from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
+from shoal.results.grouping import row_count
 from shoal.results.output.request import TableRequest
 from shoal.results.output.rules import OutputRules
 from shoal.tables.frequency import Floats
@@ -44,7 +45,7 @@ def two_valued(rows: Groupable, request: TableRequest, rules: OutputRules) -> bo
     table = rows_about(rows, request, {"v": rows.number(request.value).cast("float64")})
     by_value = table.group_by("v").agg(n=table.count())
     common = rows.fetch(by_value.order_by([ibis.desc("n"), "v"]).limit(2))["n"].to_pylist()
-    everything = int(rows.fetch(table.agg(n=table.count()))["n"][0].as_py() or 0)
+    everything = row_count(rows, table)
     n_others = everything - sum(common)
     if len(common) < 2 or everything < rules.min_count:  # so few are hidden anyhow
         return False

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.results.least_squares import Projection
 from shoal.results.output.rules import ModelRule, OutputRules
 from shoal.tables.frequency import Floats
 
@@ -53,13 +54,11 @@ def fitted(
         failed.append("least count")
     if left < degrees:
         failed.append("degrees of freedom")
-    scale = np.maximum(np.sqrt((design**2).mean(axis=0)), 1e-300) if n else np.ones(k)
-    q, r = np.linalg.qr(design / scale) if n >= k else (np.zeros((n, k)), np.zeros((k, k)))
-    if n < k or np.abs(np.diag(r)).min() < 1e-9 * np.sqrt(max(n, 1)):
+    projection = Projection.of_design(design)
+    if projection is None:
         nothing = np.full(k, np.nan)
         return Fit(tuple(terms), nothing, nothing, n, persons, left, np.nan, (*failed, "collinear"))
-    # How the values make the coefficients: a row of weights each.
-    weights = np.linalg.solve(r, q.T) / scale[:, None]
+    q, weights = projection.orthogonal, projection.weights
     estimates = weights @ values
     residuals = values - design @ estimates
     rest, all_of_it = float(residuals @ residuals), float(((values - values.mean()) ** 2).sum())

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.few_values import rare_value, shares_few_values
+from shoal.results.grouping import row_count
+from shoal.results.output.few_values import rare_value, rows_about, shares_few_values
 from shoal.results.output.fitting import Fit, fitted
 from shoal.results.output.request import Key, TableRequest
 from shoal.results.output.rules import ModelRule, OutputRules
@@ -29,14 +30,11 @@ def models_of(
     chosen |= {key: rows.number(name).cast("float64") for key, name in numbers.items()}
     chosen |= {key: rows.table[name].cast("string") for key, name in labels.items()}
     chosen |= {f"f{j}": request.feature(name).expression(rows) for j, name in enumerate(request.names)}
-    chosen |= {f"i{j}": feature.expression(rows) for j, feature in enumerate(request.insides)}
     chosen |= {} if entity is None else {"person": rows.table[entity].cast("string")}
-    table = rows.table.select(**chosen)
-    for j in range(len(request.insides)):
-        table = table.filter(table[f"i{j}"] == "1")
-    if rows.fetch(table.agg(n=table.count()))["n"][0].as_py() > MAX_RECORDS:
+    table = rows_about(rows, request, chosen)
+    if row_count(rows, table) > MAX_RECORDS:
         raise CannotTellError("there are too many records to fit a regression in memory", "draw a sample of them")
-    fetched = rows.fetch(table.drop(*(f"i{j}" for j in range(len(request.insides)))))
+    fetched = rows.fetch(table)
     keys = [*zip(*(fetched[f"f{j}"].to_pylist() for j in range(len(request.names))), strict=True)] or [()] * len(
         fetched
     )

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array, vstack
 
 from shoal.errors import CannotTellError
 from shoal.results.output.atoms import AtomTable
+from shoal.results.output.boxes import LeafGrid
 from shoal.results.output.checked import OutputCell, OutputCheck
 from shoal.results.output.layout import (
     CellLayout,
@@ -39,6 +40,7 @@ from shoal.results.output.rules import CellRule, OutputRules
 from shoal.results.output.suppression import Hiding, Insiders, ProtectedTotal, Puzzle, Step, suppressed
 from shoal.tables.frequency import Floats
 
+SPARE_SECONDS = 2.0  # beyond the time limit, for what is needed for any answer
 MAX_PATTERNS = 50  # that are tried, each with the unions that the one before did not protect
 
 Margins = tuple[float, float]  # how far above and below the truth a hidden total must be able to lie
@@ -397,21 +399,14 @@ class Judge:
         ]
         return [Insiders(np.concatenate(falls), np.concatenate([rises for _, rises in parts]), len(parts))]
 
-    def _grid(self) -> NDArray[np.int64] | None:
-        """Return the class at each place of a plain table; None if columns are nested or other tables count."""
-        nested = any(len(dimension) > 1 for dimension in self.request.dimensions)
-        if self.earlier or self.request.on or not self.request.dimensions or nested:
+    def _grid(self) -> LeafGrid | None:
+        """Return the leaves of the table, if it is judged by itself and every combination of labels is one."""
+        if self.earlier or self.request.on or not self.request.dimensions:
             return None
-        leaves = [self.layout.atoms_in(i) for i, (_, kept_columns) in enumerate(self.layout.cells) if all(kept_columns)]
-        codes = self.atoms.codes[np.array([atoms[0] for atoms in leaves])]
-        codes = codes[:, [self.atoms.features.index(self.request.feature(name)) for name in self.request.names]]
-        places = [np.unique(column, return_inverse=True) for column in codes.T]
-        shape = tuple(len(labels) for labels, _ in places)
-        if len(leaves) != math.prod(shape):
-            return None
-        grid = np.zeros(shape, np.int64)
-        grid[tuple(position for _, position in places)] = [self.quantities[0].class_of[atoms[0]] for atoms in leaves]
-        return grid
+        class_of = self.quantities[0].class_of
+        leaves = [i for i, (_, kept_columns) in enumerate(self.layout.cells) if all(kept_columns)]
+        class_of_leaf = {i: int(class_of[self.layout.atoms_in(i)[0]]) for i in leaves}
+        return LeafGrid.of_cells(self.layout.cells, list(map(len, self.request.dimensions)), class_of_leaf)
 
     def puzzle(self, unsafe: Flags) -> Puzzle:
         """Return what has to be hidden and protected; cells that many are in are hidden last."""
@@ -443,6 +438,7 @@ class Judge:
             reason = f"published figures are different today: {', '.join(dict.fromkeys(self.changed))}"
         else:
             try:
+                puzzle = replace(puzzle, deadline=end + 0.1 * time_limit + SPARE_SECONDS)
                 pattern = self._pattern(puzzle, progress, 0.7 * time_limit)
                 ranges = {} if pattern is None else self._ranges(pattern.hidden, progress, end)
             except CannotTellError as error:
@@ -502,7 +498,7 @@ class Judge:
             totals, class_of = quantity.signed_totals or quantity.totals, quantity.class_of
             if quantity.kind == "values" and self.linked is not None:
                 totals, class_of = self.linked[1].totals, self.linked[1].class_of
-            intruder = LinearIntruder(totals, hidden)
+            intruder = LinearIntruder(totals, hidden, end)
             for n, i in enumerate(places):
                 if time.monotonic() > end:
                     break
@@ -510,7 +506,12 @@ class Judge:
                 classes = np.unique(class_of[self.layout.atoms_in(i)])
                 truth = float(totals.values[classes].sum())
                 scale = max(abs(truth), 1.0)
-                low = truth - intruder.reach(classes, -1, scale)[0]
-                high = truth + intruder.reach(classes, 1, scale)[0]
+                try:
+                    low = truth - intruder.reach(classes, -1, scale)[0]
+                    high = truth + intruder.reach(classes, 1, scale)[0]
+                except CannotTellError:
+                    if time.monotonic() > end:
+                        break
+                    raise
                 range_of_cell.setdefault(i, {})["sum" if quantity.kind == "values" else "count"] = (low, high)
         return range_of_cell

@@ -8,6 +8,8 @@ are stated in deviations from the true table, so the truth is always feasible, w
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +28,8 @@ InsideKnowledge = Mapping[int, tuple[float, float]]  # of some classes, how far 
 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
 FEW_BRANCHES = 50  # of a program that need not find the best answer
+LATE_HINT = "allow more time, or make the table smaller: fewer columns to group by, or coarser groups"
+SMALL_PROGRAM = 5_000  # classes
 UNBOUNDED = 1e6  # units, as far as anything that is not bounded is tried to move
 BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
 
@@ -58,6 +62,7 @@ class LinearIntruder:
 
     totals: Totals
     hidden: Flags  # (cells)
+    deadline: float = math.inf  # of the programs, on the clock of time.monotonic
 
     @cached_property
     def _open_system(self) -> tuple[csr_array, Flags]:
@@ -117,7 +122,7 @@ class LinearIntruder:
         goal = np.isin(part, target_positions).astype(float)
         covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
         if np.isinf(slack).all():  # values of either sign: either determined, or anything
-            solution = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
+            solution = self._solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
             way[named] = solution * scale
             return (float(np.inf) if goal @ solution * sign > 1e-7 else 0.0), way
         if sign > 0 and (anything := goal.astype(bool) & ~covered & np.isinf(highest)).any():
@@ -126,18 +131,48 @@ class LinearIntruder:
         unit = 1.0 if self.totals.integer else scale
         highest = np.where(covered, highest, 0.0)
         if self.totals.linked:  # equations between columns do not bound what they link
-            solution = _solved(
+            solution = self._solved(
                 goal * sign, chosen, -np.minimum(slack / unit, UNBOUNDED), np.minimum(highest, UNBOUNDED)
             )
             way[named] = solution * unit
             reached = float(goal @ solution * sign)
             return (float(np.inf) if reached > UNBOUNDED / 10 else reached * unit), way
-        solution = _solved(goal * sign, chosen, -slack / unit, highest) * unit
+        solution = self._solved(goal * sign, chosen, -slack / unit, highest) * unit
         if self._fractional(solution):
-            solution = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)
+            solution = self._solved(goal * sign, chosen, -slack / unit, highest, whole=True)
         way[named] = solution
         reached = float(goal @ solution * sign)
         return (float(round(reached)) if self.totals.integer else reached), way
+
+    def require_time(self) -> None:
+        """Raise an error if the time is over."""
+        if time.monotonic() > self.deadline:
+            raise CannotTellError("the time was over before a safe choice of hidden cells was found", LATE_HINT)
+
+    def _solved(self, goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, whole: bool = False) -> Floats:
+        """Maximize over the deviations that leave the published totals as they are."""
+        self.require_time()
+        if whole:
+            result = milp(
+                -goal,
+                constraints=LinearConstraint(rows, 0, 0) if rows.shape[0] else None,
+                bounds=Bounds(lowest, highest),
+                integrality=np.ones(len(goal)),
+                options={"node_limit": BRANCHES, "mip_rel_gap": 0.0, **time_left(self.deadline)},
+            )
+        else:
+            equal = {"A_eq": rows, "b_eq": np.zeros(rows.shape[0])} if rows.shape[0] else {}
+            bounds = np.column_stack([lowest, highest])
+            # Presolving a program of this size takes longer than it saves.
+            options = {"presolve": len(goal) > SMALL_PROGRAM, **time_left(self.deadline)}
+            result = linprog(-goal, bounds=bounds, method="highs", options=options, **equal)
+        if result.status != 0 or result.x is None:
+            self.require_time()
+            raise CannotTellError(
+                "the range of a hidden cell could not be computed within the limits of the solver; nothing is released",
+                "make the table smaller: fewer columns to group by, or coarser groups",
+            )
+        return np.asarray(result.x, dtype=float)
 
     def _fractional(self, way: Floats) -> bool:
         """Return whether a way has to be of whole numbers, but is not."""
@@ -174,7 +209,7 @@ class LinearIntruder:
                 constraints=constraints,
                 bounds=Bounds(np.concatenate([-slack, np.zeros(m)]), np.concatenate([np.full(n, np.inf), np.ones(m)])),
                 integrality=np.concatenate([np.full(n, float(whole)), np.zeros(m)]),
-                options={"node_limit": FEW_BRANCHES},
+                options={"node_limit": FEW_BRANCHES, **time_left(self.deadline)},
             )
             if ran.x is None or (not whole and ran.x[n] < 1 - TOLERANCE):
                 return None
@@ -191,23 +226,6 @@ class LinearIntruder:
         return way
 
 
-def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, whole: bool = False) -> Floats:
-    """Maximize over the deviations that leave the published totals as they are."""
-    bounds = np.column_stack([lowest, highest])
-    if whole:
-        result = milp(
-            -goal,
-            constraints=LinearConstraint(rows, 0, 0) if rows.shape[0] else None,
-            bounds=Bounds(lowest, highest),
-            integrality=np.ones(len(goal)),
-            options={"node_limit": BRANCHES, "mip_rel_gap": 0.0},
-        )
-    else:
-        equal = {"A_eq": rows, "b_eq": np.zeros(rows.shape[0])} if rows.shape[0] else {}
-        result = linprog(-goal, bounds=bounds, method="highs", **equal)
-    if result.status != 0 or result.x is None:
-        raise CannotTellError(
-            "the range of a hidden cell could not be computed within the limits of the solver; nothing is released",
-            "make the table smaller: fewer columns to group by, or coarser groups",
-        )
-    return np.asarray(result.x, dtype=float)
+def time_left(deadline: float) -> dict[str, float]:
+    """Return the option of HiGHS that ends a program at a deadline."""
+    return {} if deadline == math.inf else {"time_limit": max(0.01, deadline - time.monotonic())}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack, vstack
 
 from shoal.engines.grouping import Groupable
+from shoal.results.least_squares import solved_normal_equations
 from shoal.results.output.atoms import AtomTable, atoms_of
 from shoal.results.output.layout import atoms_of_rows, merged_atoms
 from shoal.results.output.ledger import Earlier
@@ -118,9 +119,7 @@ def _products(rows: Groupable, names: Sequence[str], unreleased: Sequence[str]) 
 def _combination(products: Floats, basis: Sequence[int], j: int) -> Floats | None:
     """Return the simple coefficients with which the columns of the basis make up column j; None if they do not."""
     scale = np.sqrt(np.diag(products))
-    inner = products[np.ix_(basis, basis)] / np.outer(scale[basis], scale[basis])
-    fitted = np.linalg.lstsq(inner, products[basis, j] / (scale[basis] * scale[j]), rcond=None)[0]
-    coefficients = fitted * scale[j] / scale[basis]
+    coefficients, _ = solved_normal_equations(products[np.ix_(basis, basis)], products[basis, j])
     simple = [float(Fraction(float(c)).limit_denominator(MAX_DENOMINATOR)) for c in coefficients[1:]]
     simple = [
         c if abs(c) * size > 2 * ROUNDING * scale[j] else 0.0 for c, size in zip(simple, scale[basis[1:]], strict=True)

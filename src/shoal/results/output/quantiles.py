@@ -10,7 +10,9 @@ import numpy as np
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.results.output.atoms import AtomTable, by_keys
+from shoal.results.grouping import figures_of_groups
+from shoal.results.output.atoms import AtomTable
+from shoal.results.output.few_values import rows_about
 from shoal.results.output.layout import CellLayout, released_before
 from shoal.results.output.ledger import Earlier
 from shoal.results.output.request import TableRequest
@@ -36,15 +38,12 @@ def quantiles_of(
     figures = {name: np.full(len(layout.cells), np.nan) for name in request.quantiles}
     index_of = {key: i for i, key in enumerate(layout.cells)}
     named = {f"f{j}": request.feature(name).expression(rows) for j, name in enumerate(request.names)}
-    conditions = {f"i{j}": feature.expression(rows) for j, feature in enumerate(request.insides)}
-    table = rows.table.select(v=rows.number(request.value).cast("float64"), **named, **conditions)
-    for name in conditions:
-        table = table.filter(table[name] == "1")
+    table = rows_about(rows, request, {"v": rows.number(request.value).cast("float64"), **named})
     for depth in request.depths:
         kept_columns = tuple(request.kept_columns(depth))
         keys = [f"f{j}" for j, keep in enumerate(kept_columns) if keep]
         wanted = {f"q{j}": table.v.quantile(share) for j, share in enumerate(request.quantiles.values())}
-        for row in rows.fetch(by_keys(table, keys, wanted)).to_pylist():
+        for row in figures_of_groups(rows, table, keys, wanted).to_pylist():
             key = tuple(row[f"f{j}"] if keep else None for j, keep in enumerate(kept_columns))
             for j, name in enumerate(request.quantiles):
                 figures[name][index_of[key, kept_columns]] = float(row[f"q{j}"])

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shoal.errors import PolicyError
+from shoal.results.arguments import SMALLEST, real_argument, whole_argument
 from shoal.tables.frequency import Floats
 
 Zeros = Literal["show", "hide"]
@@ -30,16 +31,16 @@ class OutputRules:
     leverage: float = 0.5  # the largest share of anybody's values in what a regression says about them
 
     def __post_init__(self) -> None:
-        if not isinstance(self.min_count, int) or self.min_count < 1:
-            raise PolicyError("min_count must be a whole number of at least 1", "10 is a common choice")
-        if self.dominance is not None and not (self.dominance[0] >= 1 and 0 < self.dominance[1] <= 100):
-            raise PolicyError("dominance is n,k with n of at least 1 and k in percent, such as 2,90")
-        if self.p is not None and not 0 < self.p <= 1000:
-            raise PolicyError("p must be a percentage above 0, such as 10")
-        if not 0 < self.protection <= 1000:
-            raise PolicyError("protection must be a percentage above 0, such as 10")
-        if not 0 < self.leverage <= 1:
-            raise PolicyError("leverage must be a share above 0 and at most 1", "0.5 is a common choice")
+        whole_argument("min_count", self.min_count, 1, 10**9, "10 is a common choice")
+        if self.dominance is not None:
+            if not isinstance(self.dominance, tuple) or len(self.dominance) != 2:
+                raise PolicyError("dominance is n,k with n of at least 1 and k in percent, such as 2,90")
+            whole_argument("n of dominance", self.dominance[0], 1, 1000, "dominance is n,k such as 2,90")
+            real_argument("k of dominance", self.dominance[1], "a percentage above 0", SMALLEST, 100)
+        if self.p is not None:
+            real_argument("p", self.p, "a percentage above 0, such as 10", SMALLEST, 1000)
+        real_argument("protection", self.protection, "a percentage above 0, such as 10", SMALLEST, 1000)
+        real_argument("leverage", self.leverage, "a share above 0 and at most 1, such as 0.5", SMALLEST, 1)
         if self.zeros not in ("show", "hide"):
             raise PolicyError("zeros is 'show' or 'hide'")
 

@@ -11,11 +11,11 @@ Costs  a linear program per target and round. A pattern counts only after ``expo
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from shoal.errors import CannotTellError
-from shoal.results.output.linear import BRANCHES, TOLERANCE, Flags, InsideKnowledge, LinearIntruder, Totals
+from shoal.results.output.boxes import CellBox, LeafGrid, LeafPrices
+from shoal.results.output.linear import BRANCHES, TOLERANCE, Flags, InsideKnowledge, LinearIntruder, Totals, time_left
 from shoal.tables.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
@@ -47,6 +48,10 @@ class ProtectedTotal:
         """Return what protects the same classes as both ask for."""
         above, below = max(self.above, other.above), max(self.below, other.below)
         return ProtectedTotal(self.quantity, self.classes, above, below, max(self.insider, other.insider))
+
+    def sum_of(self, way: Floats) -> float:
+        """Return by how much a way moves it."""
+        return float(way[self.classes].sum())
 
     def level(self, sign: int) -> float:
         """Return how far it must be able to move up or down."""
@@ -77,7 +82,27 @@ class Attack:
     knowledge: InsideKnowledge = field(default_factory=dict)
 
 
-Evidence = dict[tuple[int, int], Floats]  # by the identity of a target and the direction: a way in which it moves
+@dataclass(frozen=True, eq=False)
+class CellMove:
+    """Another table with the same published totals: by how much some classes differ, and which cells change."""
+
+    classes: NDArray[np.int64]
+    amounts: Floats
+    cells: frozenset[int]
+
+    @classmethod
+    def between(cls, way: Floats, cells: csr_array) -> CellMove:
+        """Return the move of all classes by the entries of ``way``."""
+        changed = np.abs(cells @ way) > 1e-9 * max(float(np.abs(way).max(initial=0.0)), 1e-300)
+        classes = np.flatnonzero(way)
+        return cls(classes, way[classes], frozenset(np.flatnonzero(changed).tolist()))
+
+    def reached(self, target: ProtectedTotal) -> float:
+        """Return by how much the sum of a target moves."""
+        return float(self.amounts[np.isin(self.classes, target.classes)].sum())
+
+
+Evidence = dict[tuple[int, int], CellMove]  # by the identity of a target and the direction: a move that is far enough
 INSIDE = 2  # upwards, for contributors to other classes
 
 
@@ -90,17 +115,9 @@ class Puzzle:
     unsafe: Flags  # (cells)
     costs: Floats  # (cells)
     insiders: Sequence[Insiders | None]  # per quantity
-    # Where every class is a cell of a plain table: the class at each place, and the cell of each class.
-    grid: NDArray[np.int64] | None = None
-
-    @cached_property
-    def leaf(self) -> NDArray[np.int64]:
-        """The cell that is a class by itself, for each class."""
-        cells = self.quantities[0].cells
-        alone = np.flatnonzero(np.diff(cells.indptr) == 1)
-        leaf_cells = np.full(cells.shape[1], -1)
-        leaf_cells[cells.indices[cells.indptr[alone]][::-1]] = alone[::-1]  # the first of those with the same class
-        return leaf_cells
+    grid: LeafGrid | None = None  # of a table whose leaves are its classes, judged by itself
+    boxes: dict[ProtectedTotal, CellBox] = field(default_factory=dict)  # found so far, of cells that were hidden
+    deadline: float = math.inf  # of what must be done for any answer, on the clock of time.monotonic
 
     def exposed(
         self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None, evidence: Evidence | None = None
@@ -112,11 +129,14 @@ class Puzzle:
         judged = list(self.targets if targets is None else targets)
         evidence = {} if evidence is None else evidence
         for q, totals in enumerate(self.quantities):
-            intruder = LinearIntruder(totals, hidden)
+            intruder = LinearIntruder(totals, hidden, self.deadline)
             mine = [target for target in judged if target.quantity == q]
+            self._move_by_boxes(mine, hidden, evidence)
             failed: set[int] = set()
             for sign in (1, -1):
-                wanted = [target for target in mine if target.level(sign) > 0 and id(target) not in failed]
+                wanted = [
+                    t for t in mine if t.level(sign) > 0 and id(t) not in failed and (id(t), sign) not in evidence
+                ]
                 for target in _unmoved(intruder, wanted, sign, evidence):
                     failed.add(id(target))
                     yield Attack(target, sign, target.level(sign))
@@ -124,6 +144,38 @@ class Puzzle:
             for target in mine:
                 if insiders and target.insider > 0 and id(target) not in failed:
                     yield from self._from_inside(intruder, target, evidence, insiders)
+
+    def leaf_prices(self, hidden: Flags) -> LeafPrices:
+        """Return what hiding more costs; of a table whose leaves are not its classes, nothing."""
+        return {} if self.grid is None else self.grid.leaf_prices(np.where(hidden, 0.0, self.costs))
+
+    def cheapest_box(self, target: ProtectedTotal, prices: LeafPrices) -> CellBox | None:
+        """Return the box that protects a target and hides the cheapest cells besides; None if none can."""
+        if self.grid is None:
+            return None
+        slack, insiders = self.quantities[target.quantity].slack, self.insiders[target.quantity]
+        falls, rising = slack, np.ones(len(slack), np.bool_)
+        if insiders is not None and target.insider:
+            falls, rising = np.minimum(slack, insiders.falls), insiders.rises > 0
+            rising[target.classes] = True
+        up = max(target.above, target.insider)
+        return self.grid.cheapest_box(target.classes, up, falls, rising, target.below, slack, prices)
+
+    def _move_by_boxes(self, targets: Iterable[ProtectedTotal], hidden: Flags, evidence: Evidence) -> None:
+        """Note the moves of targets along boxes of hidden cells, as far as there are some."""
+        prices: LeafPrices | None = None
+        for target in targets if self.grid is not None else ():
+            box = self.boxes.get(target)
+            if box is None or not hidden[box.cells].all():
+                prices = self.leaf_prices(hidden) if prices is None else prices
+                box = self.cheapest_box(target, prices)
+                if box is None or not hidden[box.cells].all():
+                    continue
+                self.boxes[target] = box
+            cells = frozenset(box.cells.tolist())
+            for sign, amount in ((1, max(target.above, target.insider)), (-1, target.below)):
+                if amount > 0:
+                    evidence[id(target), sign] = CellMove(box.classes, sign * amount * box.amounts, cells)
 
     def _from_inside(
         self, intruder: LinearIntruder, target: ProtectedTotal, evidence: Evidence, insiders: Insiders
@@ -133,11 +185,12 @@ class Puzzle:
         slight = level * TOLERANCE
         outside = np.ones(len(insiders.falls), np.bool_)
         outside[target.classes] = False
-        way = evidence.get((id(target), 1))
-        if way is not None and _moved(way, target) >= level - slight:
-            spared = (way >= -insiders.falls - slight) & (way <= insiders.rises + slight)
-            if (spared | ~outside).all():  # it spares every contributor's own part
-                evidence[id(target), INSIDE] = way
+        move = evidence.get((id(target), 1))
+        if move is not None and move.reached(target) >= level - slight:
+            falls, rises = insiders.falls[move.classes], insiders.rises[move.classes]
+            spared = (move.amounts >= -falls - slight) & (move.amounts <= rises + slight)
+            if (spared | ~outside[move.classes]).all():  # it spares every contributor's own part
+                evidence[id(target), INSIDE] = move
                 return
         informed = outside & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
         everyone = {
@@ -145,7 +198,7 @@ class Puzzle:
         }
         reached, way = intruder.reach(target.classes, 1, level, everyone)
         if reached >= level - slight:
-            evidence[id(target), INSIDE] = way
+            evidence[id(target), INSIDE] = CellMove.between(way, intruder.totals.cells)
             return
         evidence.pop((id(target), INSIDE), None)
         for i in everyone:
@@ -154,13 +207,11 @@ class Puzzle:
                 return
 
     def changes(self, target: ProtectedTotal, cell: int, evidence: Evidence) -> bool:
-        """Return whether a way to move a target would change a cell, or such a way is not known."""
-        cells = self.quantities[target.quantity].cells
-        classes = cells.indices[cells.indptr[cell] : cells.indptr[cell + 1]]
+        """Return whether a move of a target would change a cell, or such a move is not known."""
         for kind, level in ((1, target.above), (-1, target.below), (INSIDE, target.insider)):
             if level > 0 and (kind != INSIDE or self.insiders[target.quantity] is not None):
-                way = evidence.get((id(target), kind))
-                if way is None or abs(way[classes].sum()) > 1e-9 * level:
+                move = evidence.get((id(target), kind))
+                if move is None or cell in move.cells:
                     return True
         return False
 
@@ -171,16 +222,13 @@ class Puzzle:
         return next(self.exposed(hidden, targets, evidence), None) is None
 
 
-def _moved(way: Floats, target: ProtectedTotal) -> float:
-    return float(way[target.classes].sum())
-
-
 def _unmoved(
     intruder: LinearIntruder, targets: list[ProtectedTotal], sign: int, evidence: Evidence
 ) -> Iterator[ProtectedTotal]:
     """Yield the targets that cannot move as far as they should; each program moves one, and others as it can."""
     pending = sorted(targets, key=lambda target: -target.level(sign))
     while pending:
+        intruder.require_time()
         # Distances of other orders of magnitude would be rounding errors in the same program.
         near = [target for target in pending if target.level(sign) * NEAR >= pending[0].level(sign)]
         way = intruder.moving_most([(target.classes, target.level(sign)) for target in near], sign)
@@ -188,13 +236,10 @@ def _unmoved(
             way = intruder.moving_most([(pending[0].classes, pending[0].level(sign))], sign)
         rest = pending
         if way is not None:
-            moved = {
-                id(candidate)
-                for candidate in near
-                if _moved(way, candidate) * sign >= candidate.level(sign) * (1 - TOLERANCE)
-            }
-            evidence.update({(candidate, sign): way for candidate in moved})
-            rest = [candidate for candidate in pending if id(candidate) not in moved]
+            move = CellMove.between(way, intruder.totals.cells)
+            moved = {id(t) for t in near if t.sum_of(way) * sign >= t.level(sign) * (1 - TOLERANCE)}
+            evidence.update({(target_id, sign): move for target_id in moved})
+            rest = [target for target in pending if id(target) not in moved]
         if rest and rest[0] is pending[0]:
             rest = rest[1:]
             yield pending[0]
@@ -235,28 +280,30 @@ def suppressed(
     if not puzzle.safe(everything):
         return None
     hidden = _cheap(puzzle, puzzle.unsafe if first is None else first, step)
-    spared = _spared(puzzle, hidden.copy(), step, start + 0.6 * time_limit)
-    if puzzle.safe(spared):  # all of it once more
-        hidden = spared
+    # From here on, an answer is known: what takes too long is given up.
+    with contextlib.suppress(CannotTellError):
+        spared = _spared(replace(puzzle, deadline=start + 0.6 * time_limit), hidden.copy(), step)
+        if puzzle.safe(spared):  # all of it once more
+            hidden = spared
     cost = float(puzzle.costs[hidden].sum())
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     best = None
     # The inequalities bound how far a total can rise, which equations between columns do not.
     if len(puzzle.costs) <= EXACT and not any(totals.linked for totals in puzzle.quantities):
-        best, bound = _cheapest_pattern(puzzle, cost, step, start + time_limit)
+        with contextlib.suppress(CannotTellError):
+            best, bound = _cheapest_pattern(replace(puzzle, deadline=start + time_limit), cost, step)
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 
 
 def _cheap(puzzle: Puzzle, start: Flags, step: Step) -> Flags:
-    """Hide, target by target, the cells along a cheap way to move it; hidden ones cost nothing more."""
-    pending = sorted(puzzle.targets, key=lambda target: -max(target.above, target.below))
+    """Hide, target by target, a cheap box or the cells along a cheap way to move it; hidden ones cost nothing more."""
     hidden = start.copy()
-    if puzzle.grid is not None and start is puzzle.unsafe:
-        for target in pending:
-            _hide_box(puzzle, puzzle.grid, target, hidden)
-    attacks = list(puzzle.exposed(hidden))
+    attacks = sorted(puzzle.exposed(hidden), key=lambda attack: -max(attack.target.above, attack.target.below))
     for i, first in enumerate(attacks):
         step("hiding cells", i / len(attacks))
+        box = puzzle.cheapest_box(first.target, puzzle.leaf_prices(hidden))
+        if box is not None:
+            hidden[box.cells] = True
         for _ in range(3 + len(puzzle.costs)):
             attack = next(puzzle.exposed(hidden, [first.target]), None)
             if attack is None:
@@ -267,40 +314,6 @@ def _cheap(puzzle: Puzzle, start: Flags, step: Step) -> Flags:
                 hidden[np.argmin(np.where(hidden, np.inf, puzzle.costs))] = True
     # What was hidden later cannot expose what was protected before: the intruder only ever knows less.
     return hidden
-
-
-def _hide_box(puzzle: Puzzle, grid: NDArray[np.int64], target: ProtectedTotal, hidden: Flags) -> None:
-    """Hide the corners of the cheapest box around a cell in a plain table, of which every second one can rise or fall.
-
-    Two values of each column span a box: with the cell, every second corner rises, and the others fall as far.
-    """
-    if len(target.classes) != 1 or min(grid.shape) < 2:
-        return
-    places = np.argwhere(grid == target.classes[0])
-    if not len(places):
-        return
-    at = tuple(map(int, places[0]))
-    totals, insiders = puzzle.quantities[target.quantity], puzzle.insiders[target.quantity]
-    slack = totals.slack[grid]
-    falls = slack if insiders is None or not target.insider else np.minimum(slack, insiders.falls[grid])
-    rising = np.ones(grid.shape, np.bool_)
-    if insiders is not None and target.insider:
-        rising = insiders.rises[grid] > 0
-    costs = np.where(hidden[puzzle.leaf[grid]], 0.0, puzzle.costs[puzzle.leaf[grid]])
-    cost, possible = np.zeros(grid.shape), np.ones(grid.shape, np.bool_)
-    up = max(target.above, target.insider)
-    for turned in itertools.product((False, True), repeat=grid.ndim):
-        if any(turned):
-            corner = tuple(slice(None) if t else slice(i, i + 1) for t, i in zip(turned, at, strict=True))
-            cost = cost + costs[corner]
-            possible &= (falls[corner] >= up) if sum(turned) % 2 else (slack[corner] >= target.below) & rising[corner]
-    for axis, i in enumerate(at):
-        possible[(slice(None),) * axis + (i,)] = False
-    if not possible.any():
-        return
-    other = np.unravel_index(np.argmin(np.where(possible, cost, np.inf)), grid.shape)
-    for corner_place in itertools.product(*zip(at, map(int, other), strict=True)):
-        hidden[puzzle.leaf[grid[corner_place]]] = True
 
 
 def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
@@ -327,6 +340,7 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
         b_eq=np.zeros(rows.shape[0]),
         bounds=np.column_stack([np.concatenate([-slack / attack.level, np.zeros(2 * n)]), highest]),
         method="highs",
+        options=time_left(puzzle.deadline),
     )
     if result.status != 0:
         raise CannotTellError(
@@ -338,7 +352,7 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
     return changed
 
 
-def _spared(puzzle: Puzzle, hidden: Flags, step: Step, end: float) -> Flags:
+def _spared(puzzle: Puzzle, hidden: Flags, step: Step) -> Flags:
     """Show cells again that need not be hidden, the costliest first, as long as there is time.
 
     A target whose way leaves the cell as it is stays safe, so only the others are tried again.
@@ -348,20 +362,24 @@ def _spared(puzzle: Puzzle, hidden: Flags, step: Step, end: float) -> Flags:
         return hidden  # not by the same programs: nothing more is tried
     secondary = np.flatnonzero(hidden & ~puzzle.unsafe)
     for n, i in enumerate(secondary[np.argsort(-puzzle.costs[secondary], kind="stable")]):
-        if time.monotonic() > end:
+        if time.monotonic() > puzzle.deadline:
             break
         step("hiding fewer cells", n / len(secondary))
         touched = [target for target in puzzle.targets if puzzle.changes(target, int(i), evidence)]
         hidden[i] = False
         new_evidence: Evidence = {}
-        if puzzle.safe(hidden, touched, new_evidence):
+        try:
+            safe = puzzle.safe(hidden, touched, new_evidence)
+        except CannotTellError:  # not in time
+            safe = False
+        if safe:
             evidence |= new_evidence
         else:
             hidden[i] = True
     return hidden
 
 
-def _cheapest_pattern(puzzle: Puzzle, known_cost: float, step: Step, end: float) -> tuple[Flags | None, float]:
+def _cheapest_pattern(puzzle: Puzzle, known_cost: float, step: Step) -> tuple[Flags | None, float]:
     """Return a safe pattern that costs less than ``known``, and a bound on the cost; None if none was found."""
     n = len(puzzle.costs)
     rows: list[Floats] = []
@@ -369,7 +387,7 @@ def _cheapest_pattern(puzzle: Puzzle, known_cost: float, step: Step, end: float)
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     for i in range(ROUNDS):
         step("proving that fewer cells would not do", i / ROUNDS)
-        left = end - time.monotonic()
+        left = puzzle.deadline - time.monotonic()
         if left <= 0:
             return None, bound
         chosen = milp(
@@ -420,6 +438,7 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
         b_eq=np.zeros(totals.published.shape[0]) if totals.published.shape[0] else None,
         bounds=np.column_stack([np.where(alone, -np.inf, -slack / level), highest]),
         method="highs",
+        options=time_left(puzzle.deadline),
     )
     if result.status != 0:
         return

@@ -24,6 +24,7 @@ import numpy as np
 
 from shoal.errors import PartyError, ShoalError
 from shoal.results.smc.parties import Parties
+from shoal.results.smc.random_bits import with_random_signs
 
 SECURITY = 40  # bits of statistical security of comparisons; fields and TLS have at least 128
 _HELLO, _SIGNED, _FINISHED, _STOPPED = (-(2**62) + i for i in range(4))  # labels that no program counter of mpyc has
@@ -122,7 +123,7 @@ class Links:
             ssl=True,
         )
         members = [module.Party(i, member.host, member.port) for i, member in enumerate(self.parties.members)]
-        runtime = module.Runtime(self.number - 1, members, options)
+        runtime = with_random_signs(module.Runtime)(self.number - 1, members, options)
         for peer in members:
             peer.protocol = None
         members[runtime.pid].protocol = runtime._loop.create_future()  # done when all others are connected

@@ -20,6 +20,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, EmptyTableError, MissingValueError
+from shoal.results.grouping import figures_of_groups
 from shoal.results.smc.plan import MAX_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
@@ -49,10 +50,7 @@ class LocalRows:
         if rows is None:
             return cls(plan, {name: [] for name in plan.columns}, [])
         rows.require(plan.columns)
-        if plan.columns:
-            counted = rows.fetch(rows.table.group_by(list(plan.columns)).agg(__n=rows.table.count()))
-        else:
-            counted = rows.fetch(rows.table.agg(__n=rows.table.count()))
+        counted = figures_of_groups(rows, rows.table, plan.columns, {"__n": rows.table.count()})
         counts = [int(n) for n in counted["__n"].to_pylist()]
         values = {name: counted[name].to_pylist() for name in plan.columns}
         matching = [

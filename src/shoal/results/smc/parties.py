@@ -77,6 +77,31 @@ def make_party(
 ) -> tuple[Path, Path, Party]:
     """Write the key of a new party, NAME.key, and NAME.party.toml, the block that all parties put into one file.
 
+    Parameters
+    ----------
+    name
+        The path without the ending; its last part is the name of the party.
+    address
+        Where the party listens, as host:port.
+    password
+        Encrypts the private key in its file.
+    force
+        Replace existing files.
+
+    Returns
+    -------
+    tuple of Path, Path, Party
+        The files of the key and of the block, and the party.
+
+    Raises
+    ------
+    DataError
+        If the address is not host:port.
+    OutputError
+        If a file exists, or cannot be written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from shoal import smc
     >>> with tempfile.TemporaryDirectory() as folder:

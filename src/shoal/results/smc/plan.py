@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from shoal.errors import PolicyError
+from shoal.results.arguments import whole_argument
 from shoal.results.smc.noise import PolyaNoise
 
 MAX_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
@@ -61,8 +62,9 @@ class SharePlan:
     def __post_init__(self) -> None:
         if not self.statistics:
             raise PolicyError("the plan computes nothing", "ask for a mean, a sum, a count, …")
-        if min(self.min_rows_opened, self.at_most, self.rows_per_person) < 1:
-            raise PolicyError("at_least, at_most and rows_per_person are at least 1")
+        for name in ("at_least", "at_most", "rows_per_person"):
+            if (limit := getattr(self, name)) is not None:
+                whole_argument(name, limit, 1, MAX_ROWS)
         for name, decimals in self.decimals.items():
             if not 0 <= decimals <= _DECIMALS:
                 raise PolicyError(f"decimals of {name!r}: {decimals} is not between 0 and {_DECIMALS}")

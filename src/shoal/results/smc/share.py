@@ -24,7 +24,7 @@ from shoal.results.smc.plan import SharePlan, fraction_in
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-PROTOCOL = 3  # of messages and computations; parties with another one do not understand each other
+PROTOCOL = 4  # of messages and computations; parties with another one do not understand each other
 
 _ALONE = threading.Lock()  # mpyc has one runtime for a process
 
@@ -97,9 +97,44 @@ def share(
 ) -> SharedResult:
     """Take part in a joint computation as one party; every party calls this at the same time with the same plan.
 
-    ``party`` is the number of this party in the file of ``parties``, counted from 1, and ``key`` its private key.
-    ``timeout`` is how many seconds to wait for others. ``listen`` is an address to bind to instead of the one that the
-    file lists, for a computer behind a router. A party without rows takes part with an empty table or None.
+    Parameters
+    ----------
+    data
+        The rows of this party; a party without rows takes part with an empty table or None.
+    plan
+        What is computed, the same at all parties.
+    party
+        The number of this party in the file of parties, counted from 1.
+    parties
+        The parties, or their file.
+    key
+        The file of the private key of this party.
+    password
+        The password of that file, if it has one.
+    timeout
+        How many seconds to wait for others.
+    listen
+        The address to bind to instead of the one in the file, for a computer behind a router.
+
+    Returns
+    -------
+    SharedResult
+        What all parties learned, the plan, and the signatures of all parties.
+
+    Raises
+    ------
+    PartyError
+        If a party is absent, has another plan, or does not follow the protocol.
+    DataError
+        If the rows do not fit the plan.
+    InfeasibleError
+        If a figure would be about too few rows.
+
+    Examples
+    --------
+    >>> from shoal import smc
+    >>> plan = smc.SharePlan(mean=("age",), skip_missing=True)
+    >>> smc.share("north.csv", plan, party=1, parties="parties.toml", key="north.key")  # doctest: +SKIP
     """
     load_mpyc()
     all_parties = parties if isinstance(parties, Parties) else Parties.load(parties)

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.compiled.threads import done_in_parts
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing

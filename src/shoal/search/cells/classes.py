@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import PolicyError
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.problem import Problem

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.errors import OutOfTimeError
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.masking.groups import GroupOf, mdav_groups

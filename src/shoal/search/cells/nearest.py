@@ -14,8 +14,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.compiled.jit import compiled
-from shoal.compiled.kernels import group, sum_by_class
 from shoal.compiled.threads import done_in_parts
 from shoal.errors import OutOfTimeError
 from shoal.search.cells.classes import Partition

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiled.deriving import derive, derive_in_halves, unpack
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem

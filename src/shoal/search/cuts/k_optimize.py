@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import FullDomain, Recoding

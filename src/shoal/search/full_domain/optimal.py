@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import raise_low
+from shoal.compiled.nodes import raise_low
 from shoal.recoding import Recoding
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.deep import DeepSearch, can_search_deep

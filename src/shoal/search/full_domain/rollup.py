@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiled.deriving import derive_large, derive_node, unpack
-from shoal.compiled.kernels import number_large
+from shoal.compiled.nodes import number_large
 from shoal.compiled.threads import done_in_parts
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.full_domain.lattice import Node, moved_to_level

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.merge import least_size
 from shoal.search.local.boxes import Space

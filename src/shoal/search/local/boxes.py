@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import leaf_numbers
 from shoal.search.cells.mondrian import left_to_right

@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import sum_by_class
+from shoal.compiled.grouping import sum_by_class
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class

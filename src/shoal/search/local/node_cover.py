@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.search.cells.classes import Partition, class_table, passing
 from shoal.search.local.boxes import Space
 from shoal.search.local.kernels import Ints

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.compiled.kernels import group
+from shoal.compiled.grouping import group
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cells, Recoding

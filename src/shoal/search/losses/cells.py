@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.compiled.kernels import group, sum_by_class
+from shoal.compiled.grouping import group, sum_by_class
 from shoal.recoding import Parts, Recoding
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, Loss, LossClasses

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled.kernels import price_levels, sum_by_class
+from shoal.compiled.grouping import sum_by_class
+from shoal.compiled.nodes import price_levels
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.search.full_domain.rollup import Steps
 from shoal.tables.frequency import Counts, Floats, Histogram

@@ -1,4 +1,4 @@
-"""Columns: what each is to an intruder, with what speaks for it; roles are chosen here."""
+"""Columns: the proposed role of each with the reason, and the choice of another."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _show(request: Request) -> Response:
 
 
 def _separations(inspection: Inspection, name: str) -> list[Separation]:
-    """How many people the column tells apart alone, and in the strongest pair and triple that it is in."""
+    """Return how many records the column singles out alone, and in its strongest pair and triple."""
     strongest: dict[int, Separation] = {}
     for separation in inspection.separations:
         if name in separation.columns:

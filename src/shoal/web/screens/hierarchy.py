@@ -144,7 +144,7 @@ def _spellings(draft: Draft, column: InspectedColumn) -> dict[str, Any]:
 
 
 def _described(workspace: Workspace, draft: Draft, form: dict[str, str]) -> Any:
-    """The hierarchy that a form describes, as a policy writes it; None where none is asked for."""
+    """Return the hierarchy that a form describes, as a policy writes it; None if it describes none."""
     way = form.get("build", "")
     if way not in WAYS:
         return None

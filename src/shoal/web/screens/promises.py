@@ -1,4 +1,4 @@
-"""Promises: what must hold, by question, by a published rule or by form; judged on the table as it is."""
+"""Requirements: by question, by a published rule or by name; each is judged on the original table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MODELS: dict[str, type[BaseModel]] = {
     model.model_fields["model"].default: model
     for model in (*get_args(get_args(Requirement)[0]), *get_args(get_args(Limit)[0]))
 }
-# What a requirement begins with when it is added by name.
+# First values of the parameters of a requirement that is added by name.
 FIRST = {
     "k": 5, "l": 2, "c": 3.0, "t": 0.2, "alpha": 0.5, "beta": 1.0, "delta": 1.0, "p": 2, "max": 0.09,
     "min": 0.0, "epsilon": 1.0,
@@ -111,7 +111,7 @@ def _input(name: str, info: FieldInfo, requirement: dict[str, Any], draft: Draft
 
 
 def _verdict(verdicts: Verdicts | ShoalError | None, draft: Draft, i: int, of_preset: int) -> Any:
-    """The verdict on a requirement of the draft: those on classes come first, the preset's before our own."""
+    """Return the verdict on a requirement; those on classes come first, the preset's before the draft's."""
     if not isinstance(verdicts, Verdicts):
         return None
     policy = draft.policy
@@ -124,7 +124,7 @@ def _verdict(verdicts: Verdicts | ShoalError | None, draft: Draft, i: int, of_pr
 
 
 def _judged(workspace: Workspace, draft: Draft) -> tuple[Verdicts | ShoalError | None, Job | None]:
-    """What the table as it stands keeps of the draft; the job that finds out, where it takes longer than a moment."""
+    """Judge the original table by the draft; return the running job if that takes longer than a moment."""
     try:
         workspace.folders.require_files(draft.policy)
     except ShoalError as error:

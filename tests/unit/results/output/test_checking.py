@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.engines.opening import opened
+from shoal.results import written
 from shoal.results.output import checked, linear
 from shoal.results.output.rules import OutputRules
 
@@ -180,7 +181,7 @@ def test_nothing_is_released_if_the_solver_gives_up(monkeypatch: pytest.MonkeyPa
     def gives_up(*given: object, **options: object) -> None:
         raise shoal.CannotTellError("the solver reached its limit")
 
-    monkeypatch.setattr(linear, "_solved", gives_up)
+    monkeypatch.setattr(linear.LinearIntruder, "_solved", gives_up)
     rows = pa.table({"a": ["x"] * 20 + ["y"] * 23, "b": (["u"] * 17 + ["v"] * 3) + (["u"] * 20 + ["v"] * 3)})
     found = shoal.check_output(rows, by=["a", "b"])
     assert not found.safe
@@ -305,13 +306,13 @@ def test_a_file_with_another_figure_is_not_released(tmp_path: Path, monkeypatch:
     found = shoal.check_output(rows, by=["=town"], value="x", statistics=["count", "mean", "p50"])
     found.save(tmp_path / name)
     assert (tmp_path / name).exists()
-    whole = checked.write_table_file
+    whole = written.write_table_file
 
     def with_a_hidden_figure(table: pa.Table, path: Path, **options: object) -> str:
         told = table.set_column(1, "count", pa.array([7 if n is None else n for n in table["count"].to_pylist()]))
         return whole(told, path, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checked, "write_table_file", with_a_hidden_figure)
+    monkeypatch.setattr(written, "write_table_file", with_a_hidden_figure)
     with pytest.raises(shoal.VerificationError):
         found.save(tmp_path / f"other_{name}")
     assert not (tmp_path / f"other_{name}").exists()

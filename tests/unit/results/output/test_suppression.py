@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from examples import THOROUGH
+from shoal.results.output.boxes import LeafGrid
 from shoal.results.output.linear import LinearIntruder, Totals
 from shoal.results.output.suppression import ProtectedTotal, Puzzle, suppressed
 
@@ -37,6 +38,21 @@ def puzzle_of(table: np.ndarray) -> Puzzle:
         ProtectedTotal(0, cells[[i]].indices.astype(np.int64), LEAST - figures[i], 1.0) for i in np.flatnonzero(unsafe)
     ]
     return Puzzle([totals], targets, unsafe, 1 + np.log2(1 + figures), [None])
+
+
+def grid_of(shape: tuple[int, ...]) -> LeafGrid:
+    """The classes of a plain table, in the order of ``cells_of``."""
+    keys = [
+        (
+            tuple(str(i) if i < n else None for i, n in zip(at, shape, strict=True)),
+            tuple(i < n for i, n in zip(at, shape, strict=True)),
+        )
+        for at in itertools.product(*(range(n + 1) for n in shape))
+    ]
+    leaves = [i for i, (_, kept) in enumerate(keys) if all(kept)]
+    grid = LeafGrid.of_cells(keys, [1] * len(shape), {i: j for j, i in enumerate(leaves)})
+    assert grid is not None
+    return grid
 
 
 def least_by_trying(puzzle: Puzzle) -> float | None:
@@ -151,7 +167,7 @@ def protects(shape: tuple[int, ...], seed: int, *, boxes: bool = False) -> None:
     table = np.random.default_rng(seed).poisson(7, size=shape)
     puzzle = puzzle_of(table)
     if boxes:
-        puzzle = dataclasses.replace(puzzle, grid=np.arange(table.size).reshape(shape))
+        puzzle = dataclasses.replace(puzzle, grid=grid_of(shape))
     found = suppressed(puzzle, time_limit=0.0 if boxes else 60.0)
     assert found is not None
     cells, values = cells_of(shape), table.ravel().astype(float)

@@ -11,6 +11,7 @@ import pytest
 
 from joint_runs import JointRuns, shared_runs
 from shoal.results.smc import links
+from shoal.results.smc.random_bits import with_random_signs
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def alone() -> Iterator[Callable[[Callable[[Any], Any]], Any]]:
     with asyncio.Runner() as runner:
 
         async def made() -> Any:
-            return module.Runtime(0, [module.Party(0, "", 0)], options)
+            return with_random_signs(module.Runtime)(0, [module.Party(0, "", 0)], options)
 
         runtime = runner.run(made())
 
