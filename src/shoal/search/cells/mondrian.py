@@ -276,14 +276,14 @@ def _in_order(hierarchy: Hierarchy, problem: Problem, j: int) -> tuple[NDArray[n
     """Return the rank of each leaf, and the leaves of each rank, in an order in which labels are ranges of ranks."""
     match problem.cells[j]:
         case "hierarchy":
-            return _left_to_right(hierarchy)
+            return left_to_right(hierarchy)
         case "set":
             fixed = FixedLabels.for_column(hierarchy, "set", problem.table.leaf_counts[j])
             return fixed.position, fixed.groups
     return leaf_groups(hierarchy)
 
 
-def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
+def left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
     """Order the labels of level 0 so that those under any label of any level are adjacent."""
     order = np.lexsort(hierarchy.table)
     ground = hierarchy.table[0][order]

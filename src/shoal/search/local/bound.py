@@ -39,7 +39,7 @@ from shoal.tables.frequency import Floats
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
 MAX_LOOKS = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
-ROUNDS = 8  # a benchmark takes more, which gains little
+ROUNDS = 6  # a benchmark takes more, which gains little
 LOOKS = 20_000  # at each tuple, after which no further round begins
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
 STEADY = 1e-4  # if the sum of all prices changed by no more than this share

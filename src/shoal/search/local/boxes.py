@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from shoal.compiled.grouping import group
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.hierarchies.intervals import leaf_numbers
+from shoal.search.cells.mondrian import left_to_right
 from shoal.search.local.kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
 from shoal.search.losses.cells import cell_prices, leaf_counts
 from shoal.search.losses.definitions import IyengarLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.tables.frequency import Floats, packed
-from shoal.tables.values import TIGHT, Vocabulary, cut_at, leaf_groups
+from shoal.tables.values import TIGHT, Vocabulary, leaf_groups
 from shoal.tables.windows import FIXED, FixedLabels
 
 MAX_ALL_PAIRS = 1_024  # tuples that all meet each other
@@ -60,7 +61,7 @@ class ColumnPrices:
         spans = loss.measure == "share" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
         # Numbers that cost as much as they span cost that as a set too.
         as_range = problem.cells[j] in TIGHT[: 1 + spans]
-        ranks, groups = _in_runs(hierarchy, SMALL) if as_range else _left_to_right(hierarchy)
+        ranks, groups = _in_runs(hierarchy, SMALL) if as_range else left_to_right(hierarchy)
         firsts = [int(leaves[0]) for leaves in groups]
         nodes = vocabulary.nodes[:, firsts]
         if few and problem.cells[j] == "tight-set" and not spans and loss.measure in ("share", "size"):
@@ -126,16 +127,6 @@ def _in_runs(hierarchy: Hierarchy, max_runs: int) -> tuple[NDArray[np.int32], Se
     ends = np.append(starts[1:], len(groups))
     joined = [np.concatenate(groups[begin:end]) for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return run_of.astype(np.int32)[ranks], joined
-
-
-def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
-    """Order the labels of level 0 so that those under any label of any level are adjacent."""
-    order = np.lexsort(hierarchy.table)
-    ground = hierarchy.table[0][order]
-    new = np.diff(ground, prepend=-1) != 0
-    ranks = np.empty(len(order), np.int32)
-    ranks[order] = np.cumsum(new) - 1
-    return ranks, cut_at(order, np.flatnonzero(new)[1:])
 
 
 def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:

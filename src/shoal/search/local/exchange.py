@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.compiled.jit import compiled, compiled_within
+from shoal.compiled.kernels import group
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.local.kernels import (
     NOBODY,
@@ -24,8 +25,17 @@ from shoal.search.local.kernels import (
     widen,
     wider,
 )
+from shoal.tables.frequency import FrequencyTable, packed
 
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
+
+
+def kinds_of(table: FrequencyTable) -> Ints:
+    """Return the kind of each row, its sensitive values: exchanging rows of one kind changes no verdict."""
+    if not table.sensitive:
+        return np.zeros(table.n_classes, np.int64)
+    values = [histogram.values[histogram.starts[:-1]] for histogram in table.sensitive.values()]
+    return group(packed(np.column_stack(values).astype(np.int32)))[0].astype(np.int64)
 
 
 @compiled_within

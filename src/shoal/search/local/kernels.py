@@ -216,7 +216,7 @@ def meet_friends(
 ) -> None:  # fmt: skip
     """Compare each tuple from ``first`` to ``last`` with the ``candidates`` of its candidates."""
     n = near.shape[1]
-    met = np.full(near.shape[0], -1, np.int32)
+    met = np.full(near.shape[0], -1, np.int32)  # the last tuple that was compared with each
     for u in range(first, last):
         met[u] = u
         for i in range(n):
@@ -306,6 +306,7 @@ def undo(
     atoms: Atoms, classes: LinkedClasses, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
 ) -> None:
     """Put back all atoms that left, from ``n_atoms`` to ``to_atoms`` in the log."""
+    # Backwards, so that an atom that left twice ends where it was first.
     for i in range(to_atoms - 1, n_atoms - 1, -1):
         a = log.atoms[i]
         if classes.class_of[a] >= 0:

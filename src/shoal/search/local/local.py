@@ -1,8 +1,8 @@
 """Local: recode every class separately; dissolve and rebuild neighbourhoods of classes while that reduces the loss.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, the optimum of the lattice and
-       clusters. Optimality is not proved, but a lower bound on the loss is reported.
+Finds  classes that lose no more than the start (``start.py``): the best of Mondrian, a cover and the optimum of the
+       lattice. Optimality is not proved, but a lower bound on the loss is reported.
 Costs  a dozen steps per record, each linear in k and in the number of neighbours examined.
 
 A step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the
@@ -34,8 +34,7 @@ from shoal.recoding import Recoding
 from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
 from shoal.search.local.bound import least_loss
 from shoal.search.local.boxes import Space
-from shoal.search.local.clusters import kinds_of
-from shoal.search.local.exchange import exchange
+from shoal.search.local.exchange import exchange, kinds_of
 from shoal.search.local.kernels import (
     LOCKED,
     STARS,
@@ -190,7 +189,7 @@ class _LocalSearch:
         A step dissolves classes of about k records, each of which examines about k others: larger k, fewer steps.
         """
         fewer = (10 / (self.k + 5)) ** 2
-        steps_per_record = JUDGED * min(1.5, fewer) if self.verify else STEPS * fewer
+        steps_per_record = JUDGED * min(1.5, fewer) if self.verify else STEPS * max(fewer, fewer**1.5)
         return max(FEWEST, int(steps_per_record * len(self.row)))
 
     @property

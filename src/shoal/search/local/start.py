@@ -2,8 +2,7 @@
 
 Mondrian by gain takes a fraction of a second for 100,000 tuples and is completed even with a very short time budget, so
 that there is a useful solution. The others begin only while time is left, and end early to leave time for the steps:
-relaxed Mondrian, a cover of the lattice if more is required than a size, the optimum of a lattice that is small enough,
-and clusters if closeness is required.
+relaxed Mondrian, a cover of the lattice if more is required than a size, the optimum of a lattice that is small enough.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing, re
 from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.local.boxes import Space
-from shoal.search.local.clusters import clusters
 from shoal.search.local.node_cover import first_cover
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
@@ -114,7 +112,7 @@ def best_start(problem: Problem, space: Space, first: Solution, took: float = 0.
         return [partition_of(optimal(in_part()), problem)]
 
     best = first
-    ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice, lambda: clusters(in_part(), space)]
+    ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice]
     for start in _attempts(way for way in ways if problem.seconds_left >= NEXT_START * took):
         answer = Solution.of(problem, start)
         if answer.loss < best.loss and answer.holds:

@@ -55,6 +55,7 @@ def _dissolve_around(
     """Dissolve small classes around ``seed``; take a record from large ones. Returns the number of ``loose`` atoms."""
     n = 0
     a = seed
+    # Twenty draws: the seed's own class first, then that of a record near the seed.
     for _ in range(20):
         c = classes.class_of[a]
         if c >= 0 and classes.side[c] == run.side:
@@ -74,6 +75,7 @@ def _dissolve_around(
                 n_classes -= 1
         if n_classes <= 0 or n >= MAX_LOOSE:
             break
+        # The square prefers near tuples: they come first in the list.
         x = random(state)
         u = atoms.near[atoms.tuple_of[seed], int(x * x * min(CLOSE, atoms.near.shape[1]))]
         if u < 0:
@@ -99,6 +101,7 @@ def _options(
     class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
     box = classes.box
     t, weight = tuple_of[f], weights[f]
+    # To be suppressed is an option, too, as long as the limit allows it.
     best, best_cost = NOBODY, max_cost
     if side_of[STARS] == side and n_records[STARS] + weight <= run.limit and weight * cost[STARS] < max_cost:
         best, best_cost = STARS, weight * cost[STARS]
@@ -115,11 +118,13 @@ def _options(
             n_looked += 1
             if n_looked > 24:  # equal tuples are mostly in the same classes
                 break
+            # Records that their class can spare may found a class with this one.
             spare = c == STARS or n_records[c] - weights[a] >= k
             if spare and n_lent < k and n < crowd.shape[0]:
                 crowd[n], gains[n] = a, cost[c] * weights[a]
                 n += 1
                 n_lent += 1
+            # Joining costs n_after · new_cost − now; what is worse than the best so far is not priced to the end.
             if examined_by[c] != mark and c != STARS:
                 examined_by[c] = mark
                 now, n_after = n_records[c] * cost[c], n_records[c] + weight
@@ -151,6 +156,7 @@ def _founded(
         bounds[i] = 0.0
         handicap[i] = push if push > 0 and kinds[crowd[i]] == kinds[f] else 0.0
     n_chosen = 0
+    # Greedy: the companion with the smallest k · (cost of the grown box) − saving − penalty, until there are k records.
     while n_records < k:
         best, best_cost = NOBODY, FAR
         for i in range(n):
@@ -339,9 +345,11 @@ def improve(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: R
             break
         n_steps += 1
         log.n[2] += 1
+        # Start from a record that costs much more than it could.
         a = _most_to_gain(atoms, classes, run.side, state)
         if a < 0:
             continue
+        # Take classes apart: those that stand in the way of a wish, or those around the record.
         n_chosen = 0
         if run.wishes > 0 and log.n[3] > 0 and random(state) < run.wishes:
             n_chosen = wished(boxes, atoms, classes, run, scratch, a, state)
@@ -353,10 +361,12 @@ def improve(boxes: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: R
             )
         if n == 0:
             continue
+        # Rebuild: the wished class first, then every loose atom joins or founds one.
         plan = _planned(atoms, log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
         if n_chosen > 0:
             _create_class(boxes, atoms, classes, log, scratch, a, n_chosen, 0.0)
         whole = _rebuilt(boxes, atoms, classes, log, run, scratch, plan, state)
+        # Keep what costs less, or little enough more at this temperature; otherwise restore the log.
         delta = cost_more(classes, log, n_touched) if whole else FAR
         if delta < plan.max_increase or delta < -1e-9:
             if run.verify:

@@ -218,6 +218,7 @@ def _traded(
     c, d, w, v = class_of[mine], class_of[other], weights[other], values[other]
     t = tuple_of[other]
     best_cost = n_records[c] * cost[c] + n_records[d] * cost[d] + allowance
+    # First, the other atom moves over alone, if both classes pass without an exchange.
     moves, best = False, NOBODY
     n_c, n_d = n_records[c] + w, n_records[d] - w
     inside = _left_by(boxes, atoms, classes, scratch, other)
@@ -229,6 +230,7 @@ def _traded(
             total = cost_here + n_d * wider(boxes, scratch, REMAINDER, inside, (best_cost - cost_here) / n_d)
             if total < best_cost:
                 moves, best_cost = True, total
+    # Then, it replaces each atom of class c: prefix and suffix boxes give the box of the rest in one union.
     n = _suffixes(boxes, atoms, classes, scratch, listed, c)
     for i in range(n):
         a = listed[i]
@@ -325,12 +327,14 @@ def _parts(
     """
     first_part, second_part = tally.shape[0] - 2, tally.shape[0] - 1
     m = limits.shares.shape[0]
+    # The first part's quota of each value; rounding errors carry over to the next value, so the total is right.
     due, n_assigned = 0.0, 0
-    for i in range(m):  # rounded such that the sum is right
+    for i in range(m):
         v = (start + i) % m
         due += part * tally[first_part, v]
         room.quota[v] = int(due + 0.5) - n_assigned
         n_assigned += room.quota[v]
+    # Along the sorted pool, a record goes to the first part while its value's quota lasts.
     n_one = n_two = 0
     last_one = last_two = NOBODY
     for i in range(n):

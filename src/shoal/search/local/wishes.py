@@ -89,6 +89,7 @@ def wished(
     n_small = 1 + int(random(state) * run.n_ruined)
     n_loose = classes.n_atoms[class_of[f]] if _is_small(atoms, classes, k, f) else 1
     widen(boxes, box, 0, tuple_of[f], True)
+    # As when a class is founded, but records of small classes may be taken too: of at most ``n_small`` such classes.
     n_records, n_chosen, n_others = atoms.weights[f], 0, 0
     while n_records < k:
         best, best_cost = NOBODY, FAR

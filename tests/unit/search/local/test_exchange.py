@@ -1,4 +1,4 @@
-"""Clusters and exchanges: what ``local`` does where closeness is asked."""
+"""Exchanges of records with equal sensitive values: no verdict of ``local`` may change, and the books are kept."""
 
 import importlib
 from itertools import product
@@ -8,15 +8,12 @@ import pytest
 
 from shoal.hierarchies.hierarchy import Hierarchy
 from shoal.models.closeness import TCloseness
-from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition, passing
 from shoal.search.local.boxes import Space
-from shoal.search.local.clusters import clusters, kinds_of, least_variation
-from shoal.search.local.exchange import exchange
+from shoal.search.local.exchange import exchange, kinds_of
 from shoal.search.local.kernels import rebox_all
-from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
 from shoal.tables.frequency import Domain, count_records
 
@@ -38,48 +35,6 @@ def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), *
     return Problem(table, (KAnonymity(k=3), *models), Terms(**others))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_least_variation_is_that_of_the_best_composition(seed):
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 30, int(rng.integers(1, 5)))
-    shares, size = counts / counts.sum(), int(rng.integers(1, 9))
-    ways = [way for way in product(range(size + 1), repeat=len(shares)) if sum(way) == size]
-    least = min(np.abs(np.array(way) / size - shares).sum() / 2 for way in ways)
-    assert least_variation(shares, size) == pytest.approx(least, abs=1e-12)
-
-
-@pytest.mark.parametrize("distance", ["equal", "ordered"])
-@pytest.mark.parametrize("t", [0.3, 0.15])
-def test_clusters_hold_every_record_once_and_pass(t, distance):
-    found = 0
-    for seed in range(6):
-        problem = problem_of(400, TCloseness(column="s0", t=t, distance=distance), seed=seed)
-        for partition in clusters(problem, Space(problem)):
-            found += 1
-            assert passing(problem, partition.classes(problem.table)).all()
-            by_row = np.bincount(partition.row, partition.counts, problem.table.n_classes)
-            assert (by_row == problem.table.counts).all()
-            # Most classes have one size, or a few who joined: mergers are for those left over.
-            sizes = np.bincount(partition.class_of, partition.counts)
-            usual = np.bincount(sizes.astype(int)).argmax()
-            assert ((sizes >= usual) & (sizes <= usual + 2)).mean() > 0.5
-    assert found >= 12
-
-
-def test_of_two_sensitive_columns_both_are_dealt_out():
-    problem = problem_of(600, TCloseness(column="s0", t=0.35), TCloseness(column="s1", t=0.35), values=(3, 2))
-    partitions = list(clusters(problem, Space(problem)))
-    assert partitions
-    for partition in partitions:
-        assert passing(problem, partition.classes(problem.table)).all()
-        assert partition.n_classes > 10
-
-
-def test_where_no_closeness_is_asked_there_are_no_clusters():
-    problem = problem_of(200, DistinctDiversity(column="s0", l=2))
-    assert not list(clusters(problem, Space(problem)))
-
-
 def test_kinds_are_all_sensitive_values_together():
     table = problem_of(300, values=(3, 2)).table
     kinds = kinds_of(table)
@@ -88,12 +43,27 @@ def test_kinds_are_all_sensitive_values_together():
     assert (same == (kinds[:, None] == kinds[None])).all()
 
 
+def dealt(problem: Problem, n_classes: int) -> Partition:
+    """Classes with equal shares of every kind, of records that are roughly alike."""
+    rows = np.repeat(np.arange(problem.table.n_classes), problem.table.counts)
+    kinds = kinds_of(problem.table)[rows]
+    along = problem.table.codes[rows, 0] + np.random.default_rng(0).integers(0, 8, len(rows))
+    class_of = np.empty(len(rows), np.int64)
+    for kind in np.unique(kinds):
+        of_kind = np.flatnonzero(kinds == kind)
+        class_of[of_kind[np.argsort(along[of_kind], kind="stable")]] = (
+            np.arange(len(of_kind)) * n_classes // len(of_kind)
+        )
+    partition = Partition(rows, np.ones(len(rows), np.int64), class_of)
+    assert passing(problem, partition.classes(problem.table)).all()
+    return partition
+
+
 @pytest.mark.parametrize("temperature", [0.0, 0.05])
 def test_an_exchange_changes_no_verdict_and_keeps_the_books(temperature):
     problem = problem_of(500, TCloseness(column="s0", t=0.3), values=(4, 2))
     space = Space(problem)
-    start = next(iter(clusters(problem, space)))
-    search = local._LocalSearch(problem, space, start)
+    search = local._LocalSearch(problem, space, dealt(problem, 50))
     search._split(1)
     before, cost = composition(problem, search.partition), search.total
     n = exchange(search.boxes, search.atoms, search.classes, search.alike, 0, 20_000, 3, temperature)
@@ -121,11 +91,3 @@ def composition(problem: Problem, partition: Partition) -> list[tuple[int, ...]]
     table = np.zeros((partition.n_classes, kinds.max() + 1), np.int64)
     np.add.at(table, (partition.class_of, kinds[partition.row]), partition.counts)
     return sorted(map(tuple, table.tolist()))
-
-
-def test_local_starts_from_clusters_where_they_lose_least():
-    problem = problem_of(500, TCloseness(column="s0", t=0.25))
-    space = Space(problem)
-    least = min(local.Solution.of(problem, each).loss for each in clusters(problem, space))
-    answer = local.local(problem)
-    assert loss_of(problem, answer.values, answer.became, problem.objective_name) <= least
