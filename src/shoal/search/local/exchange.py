@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.compiled.grouping import group
 from shoal.compiled.jit import compiled, compiled_within
-from shoal.compiled.kernels import group
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.search.local.kernels import (
     NOBODY,
