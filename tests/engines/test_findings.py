@@ -34,6 +34,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], dic
     "identifying-values": ({"x": [f"p{i % 60}@example.org" for i in range(N)]}, {"x": "plain"}, [K3, DIVERSE], {}),
     "singled-out": ({"ward": [i % 20 for i in range(N)]}, {"ward": "plain"}, [K3, DIVERSE], {}),
     "attack-succeeds": ({"disease": AGE}, {}, [K3, {"model": "inference-risk", "max": 1.0}], {}),
+    "guessed-values": (
+        {
+            "age": [20 + i // 10 for i in range(N)],
+            "town": ["Ulm"] * N,
+            "disease": [["flu", "gout", "asthma", "angina"][(i // 10 + max(0, i % 10 - 6)) % 4] for i in range(N)],
+        },
+        {},
+        [K3, DIVERSE],
+        {},
+    ),
     "labels-give-back": (
         {},
         {"age": ROLES["age"] | {"cells": "tight-range"}},

@@ -47,7 +47,7 @@ def _remedy_of_single_labels(policy: Policy) -> str:
         steps.append("Allow max_suppression")
     steps += [
         "provide a finer hierarchy",
-        "give the columns that matter a weight of 10 (shoal inspect --keep)",
+        "give the columns that matter a weight of 10",
         "or remove columns that are not needed",
     ]
     sentence = ", ".join(steps)

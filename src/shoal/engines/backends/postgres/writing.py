@@ -20,7 +20,7 @@ PIECE = 2**17  # rows sent at a time
 
 
 class PostgreSQLWriter(Backend):
-    """What PostgreSQL writes."""
+    """Uploads with COPY, and tables of releases that appear whole."""
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Upload with COPY into a temporary table."""
