@@ -71,7 +71,7 @@ class Draw:
         if self.exact is not None:
             return self.exact
         if self.previous is not None:
-            return {"complementary release": self._exact(self.records).beside(self._exact(self.previous))}
+            return {"complementary release": self._exact(self.records).complementary(self._exact(self.previous))}
         return self._exact(self.records).figures()
 
     def _exact(self, records: Columns) -> Exact:

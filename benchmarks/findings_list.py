@@ -1,4 +1,4 @@
-"""What the list of warnings costs: its part of a whole run, in memory and in DuckDB."""
+"""What the list of findings costs: its part of a whole run, in memory and in DuckDB."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def policy() -> Policy:
 
 
 def measured(data: Any) -> tuple[float, float, int]:
-    """CPU seconds of a run and of its list of warnings, and how many there are."""
+    """CPU seconds of a run and of its list of findings, and how many there are."""
     spent = 0.0
-    whole = pipeline.warnings_of
+    whole = pipeline.findings_of
 
     def timed(evidence: Any) -> Any:
         nonlocal spent
@@ -67,13 +67,13 @@ def measured(data: Any) -> tuple[float, float, int]:
         spent = time.process_time() - start
         return findings
 
-    pipeline.warnings_of = timed
+    pipeline.findings_of = timed
     try:
         start = time.process_time()
         release = shoal.anonymize(data, policy())
-        return time.process_time() - start, spent, len(release.warnings)
+        return time.process_time() - start, spent, len(release.findings)
     finally:
-        pipeline.warnings_of = whole
+        pipeline.findings_of = whole
 
 
 def main() -> None:
