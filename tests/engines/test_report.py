@@ -15,7 +15,8 @@ from shoal.report.summary import summary
 
 TASK = TASKS["nulls"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
-ATTACKS = re.compile(r"^ +&#34;attacks&#34;: .*?(?=^ +&#34;findings&#34;: )", re.DOTALL | re.MULTILINE)  # of the certificate
+# Results of attacks in the certificate.
+ATTACKS = re.compile(r"^ +&#34;attacks&#34;: .*?(?=^ +&#34;findings&#34;: )", re.DOTALL | re.MULTILINE)
 DIGEST = re.compile(r"(?<=hmac_sha256&#34;: &#34;)[0-9a-f]{64}")  # of the input; its key is drawn for each release
 
 
