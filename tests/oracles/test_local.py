@@ -87,7 +87,7 @@ def least(case: Case, weights: tuple[int, ...], cells: str) -> float | None:
 
 
 @pytest.mark.parametrize("numbers", tables(110, 40))
-@pytest.mark.parametrize("cells", ["hierarchy", pytest.param("set", marks=pytest.mark.long)])
+@pytest.mark.parametrize("cells", ["hierarchy", pytest.param("tight-set", marks=pytest.mark.long)])
 def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells, numbers):
     rng = random.Random(1)
     n_solved = n_equal = 0

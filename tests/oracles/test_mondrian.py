@@ -227,7 +227,7 @@ def check(dimension, most, kinds, n_cases, seed):
     n_regions = Counter()
     for _ in range(n_cases):
         case = drawn(rng, kinds(rng), most)
-        cells = tuple(rng.choice(["hierarchy", "hierarchy", "range", "set"]) for _ in case.columns)
+        cells = tuple(rng.choice(["hierarchy", "hierarchy", "tight-range", "tight-set"]) for _ in case.columns)
         n_regions[compared(case, cells, dimension, tuple(rng.choice([1, 1, 1, 2, 3]) for _ in cells))] += 1
     assert len(n_regions) > 3  # tables without an answer, that stay whole, and that fall apart
 

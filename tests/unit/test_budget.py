@@ -173,7 +173,7 @@ def test_the_terminal_and_the_certificate_tell_that_the_time_of_local_ended(tmp_
     assert result.exit_code == 0
     assert told in " ".join(result.stdout.split())
     release = shoal.anonymize(records(), asked)
-    assert any(line["fact"].startswith(told) for line in release.certificate["findings"])
+    assert any(f"{line['fact']}. {line['remedy']}".startswith(told) for line in release.certificate["findings"])
     release.report(tmp_path / "report.html")
     assert told in (tmp_path / "report.html").read_text(encoding="utf-8")
     patient = shoal.anonymize(records(), policy(algorithm="local", max_suppression=0.0))

@@ -23,6 +23,9 @@ POLICY = {
 }
 FAMILIES = ("shoal", "shoal.utility", "shoal.risk", "shoal.linkage", "shoal.masking")
 LINKED = {"on": ["age"]}
+COUNTED = {"count": True, "budget": "epsilon=1"}
+DRAWN = {"columns": ["income"], "categories": {"income": ["1", "2"]}, "budget": "epsilon=1"}
+CERTIFICATE = shoal.anonymize(PEOPLE, POLICY).certificate
 CALLS = {
     "shoal.anonymize": lambda call, policy, release: call(PEOPLE, policy).certificate["levels"],
     "shoal.attack": lambda call, policy, release: call(release, original=PEOPLE, policy=policy).as_dict(),
@@ -33,6 +36,11 @@ CALLS = {
     "shoal.frontier": lambda call, policy, release: call(PEOPLE, policy, k=[2, 4]).as_dict(),
     "shoal.hierarchy": lambda call, policy, release: str(call(PEOPLE, "age", policy=policy)),
     "shoal.k_minimal": lambda call, policy, release: str(call(PEOPLE, policy)),
+    "shoal.plan_query": lambda call, policy, release: call(PEOPLE, policy=policy, **COUNTED).as_dict(),
+    "shoal.query": lambda call, policy, release: call(PEOPLE, policy=policy, **COUNTED).cost.as_dict(),
+    "shoal.plan_synthesis": lambda call, policy, release: call(PEOPLE, policy=policy, **DRAWN).as_dict(),
+    "shoal.synthesize": lambda call, policy, release: call(PEOPLE, policy=policy, **DRAWN).table.column_names,
+    "shoal.verify_certificate": lambda call, policy, release: call(CERTIFICATE, release, policy=policy).as_dict(),
     "shoal.utility.classification": lambda call, policy, release: call(PEOPLE, release, policy),
     "shoal.utility.coefficients_kept": lambda call, policy, release: str(call(PEOPLE, release, policy)),
     "shoal.utility.query_error": lambda call, policy, release: str(call(PEOPLE, release, policy)),

@@ -39,13 +39,20 @@ THEIRS = {
 }
 ROOMS = {
     "shoal",
+    "shoal.alternatives",  # which points of a frontier are beaten; none is solved
     "shoal.attacks",
     "shoal.cli",
-    "shoal.inspection",
+    "shoal.compiled",
     "shoal.engines",
     "shoal.errors",
+    "shoal.findings",
+    "shoal.forbidden",
+    "shoal.hierarchies",
+    "shoal.inspection",
     "shoal.judge",
     "shoal.models",
+    "shoal.notation",
+    "shoal.original",
     "shoal.pipeline",
     "shoal.policy",
     "shoal.recoding",
@@ -55,11 +62,13 @@ ROOMS = {
     "shoal.search",
     "shoal.tables",
     "shoal.text",
+    "shoal.verify",
 }
 SEARCH_PARTS = {"shoal.search.full_domain", "shoal.search.losses", "shoal.search.problem"}
 # Of these rooms and packages, what only some runs need.
 LATE = {
     "pyarrow.parquet",
+    "shoal.alternatives.frontier",
     "shoal.attacks.run",
 }
 

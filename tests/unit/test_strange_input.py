@@ -16,7 +16,6 @@ import pytest
 import shoal
 from shoal import utility
 from shoal.engines import connect
-from shoal.engines.backends import spark
 from shoal.errors import DataError, HierarchyError, OtherTableError, OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
@@ -346,7 +345,7 @@ def test_a_uri_with_brackets_is_no_address_of_ipv6(monkeypatch: pytest.MonkeyPat
         asked.append(uri)
         raise InterruptedError
 
-    monkeypatch.setattr(spark, "session", session)
+    monkeypatch.setattr("shoal.engines.backends.spark.backend.session", session)
     for uri in ("spark://local[2]", "spark://local[*]", "spark://local["):
         with pytest.raises((DataError, InterruptedError)):
             connect.connected(uri, parquet="people")

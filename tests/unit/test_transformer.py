@@ -115,7 +115,7 @@ def test_without_roles_every_column_may_be_known():
     made = shoal.Anonymizer(sensitive=["b"]).fit(table)
     assert made.policy_.quasi == ("id", "a")
     assert made.policy_.sensitive == ("b",)
-    assert [model.k for model in made.policy_.models] == [5]
+    assert made.policy_.models[0].k == 5
     # Columns that are not named get the role that is proposed: here they may be known.
     assert shoal.Anonymizer(k=2, quasi=["a"]).fit(table).policy_.quasi == ("a", "b")
 

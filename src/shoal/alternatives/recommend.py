@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from shoal.alternatives.dominance import beaten
 from shoal.alternatives.frontier import Frontier, Point, Start, grid_of, solve
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
@@ -144,24 +145,6 @@ def asked_for(policy: Policy, frontier: Frontier) -> int | None:
     policy_values = _policy_values(policy)
     places = (i for i, point in enumerate(frontier) if all(policy_values.get(n) == v for n, v in point.asked.items()))
     return next(places, None)
-
-
-def beaten(frontier: Frontier) -> tuple[bool, ...]:
-    """Return for each point whether another dominates it in loss, risk, ℓ and t."""
-    costs = [_costs(point) for point in frontier]
-    return tuple(
-        mine is not None and any(other is not None and _below(other, mine) for other in costs) for mine in costs
-    )
-
-
-def _costs(point: Point) -> tuple[float, ...] | None:
-    if point.loss is None or point.risk is None:
-        return None
-    return (point.loss, point.risk, -point.asked.get("l", 0), point.asked.get("t", 0))
-
-
-def _below(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
-    return other != mine and all(a <= b for a, b in zip(other, mine, strict=True))
 
 
 def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensitivity | None, float]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from shoal.alternatives.recommend import beaten
+from shoal.alternatives.dominance import beaten
 from shoal.report.fates import Fate
 from shoal.report.lettering import STATES, WIDTH, cut_label, label_room, rows_height, wrapped_label
 from shoal.report.summary import Bin, Distribution, LatticeNode, PartitionPlot, Slice, Tick

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.alternatives.recommend import asked_for, beaten
+from shoal.alternatives.dominance import beaten
+from shoal.alternatives.recommend import asked_for
 from shoal.attacks.risk import Attacks, Risk
 from shoal.hierarchies.hierarchy import TOP
 from shoal.report.drawings import (

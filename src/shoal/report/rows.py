@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.alternatives.recommend import beaten
+from shoal.alternatives.dominance import beaten
 from shoal.report.essentials import worth
 from shoal.text.figures import format_count, format_interval, format_number, format_share
 

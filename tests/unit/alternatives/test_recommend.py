@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.alternatives.dominance import beaten
 from shoal.alternatives.frontier import Frontier, Point
-from shoal.alternatives.recommend import LECTURE, beaten, explore
+from shoal.alternatives.recommend import LECTURE, explore
 from shoal.cli.commands import app
 from shoal.errors import PolicyError
 from shoal.policy import Policy

@@ -21,7 +21,7 @@ spec.loader.exec_module(order)
 @pytest.mark.parametrize("name", order.FALLS)
 def test_order_that_was_kept_is_found(name):
     for seed in range(3):
-        above, share = order.found(*order.FALLS[name], 200, seed)
+        above, share = order.flagged_share(*order.FALLS[name], 200, seed)
         assert above > 0.09, seed
         assert share > (0.3 if "half" in name else 0.9)  # each class is kept or not by a coin
 
@@ -29,7 +29,7 @@ def test_order_that_was_kept_is_found(name):
 @pytest.mark.parametrize("name", order.SAFE)
 def test_order_that_tells_nothing_raises_no_alarm(name):
     seeds = 20
-    alarms = sum(order.found(*order.SAFE[name], 100, seed)[0] > 0 for seed in range(seeds))
+    alarms = sum(order.flagged_share(*order.SAFE[name], 100, seed)[0] > 0 for seed in range(seeds))
     assert alarms <= 4  # at 5 %, more than that would come once in four hundred times
 
 

@@ -635,10 +635,10 @@ def test_progress_says_why_the_first_run_takes_longer(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TERM", "xterm")
     with Printing().progress() as progress:
         progress("searching", 0.5)
-        assert jit._tell is not None
-        jit._tell()
+        assert jit._announce is not None
+        jit._announce()
     assert "compiling, on the first run only" in terminal.getvalue()
-    assert jit._tell is None
+    assert jit._announce is None
 
 
 def test_a_terminal_of_few_letters_is_no_reason_to_fail(place: Place) -> None:

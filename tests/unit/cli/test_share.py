@@ -54,7 +54,7 @@ def test_the_plan_is_printed_and_nobody_connected_to(tmp_path: Path) -> None:
     [
         ([], "the plan computes nothing"),
         (["--minimum", "age"], "needs bounds"),
-        (["--mean", "age", "--at-least", "0"], "at least 1"),
+        (["--mean", "age", "--at-least", "0"], "at_least must be a whole number between 1"),
         (["--mean", "age", "--bounds", "age=0:120", "--noise", "epsilon=1", "--at-least", "5"], "opens an exact bit"),
         (["--mean", "age", "--bounds", "age=0:120", "--noise", "delta=1"], "epsilon"),
         (["--quantile", "age=2", "--bounds", "age=0:120"], "not between 0 and 1"),

@@ -13,7 +13,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.results.arguments import require_confidence, whole_argument
 from shoal.results.dp.answers import COVERS, Answers, NoisyAnswer, PlannedPiece, QueryPlan
 from shoal.results.dp.budget import Budget, BudgetError
@@ -62,7 +62,7 @@ def query(
     contributions: int = 1,
     people: int | None = None,
     confidence: float = 0.95,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
 ) -> Answers:
     """Answer queries about a table with differential privacy: the answers hardly depend on any one person.
 
@@ -163,7 +163,7 @@ def query(
         contributions=contributions,
         people=people,
         confidence=confidence,
-        policy=policy,
+        policy=None if policy is None else policy_of(policy),
     )
     return _query(_opened(data, budget, ledger, request))
 
@@ -191,7 +191,7 @@ def plan_query(
     contributions: int = 1,
     people: int | None = None,
     confidence: float = 0.95,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
 ) -> QueryPlan:
     """Tell how exact the answers of ``query`` will be, without reading a value of the data and without spending.
 
@@ -280,7 +280,7 @@ def plan_query(
         contributions=contributions,
         people=people,
         confidence=confidence,
-        policy=policy,
+        policy=None if policy is None else policy_of(policy),
     )
     return _opened(data, budget, ledger, request).plan()
 

@@ -19,7 +19,7 @@ from shoal.engines.formats.formulas import Formulas
 from shoal.engines.formats.table_files import TEXT, write_table_file
 from shoal.engines.grouping import Groupable, groupable
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.results.arguments import MAX_SEED, require_confidence, whole_argument
 from shoal.results.dp.answers import PlannedPiece, QueryPlan
 from shoal.results.dp.budget import Budget, BudgetError
@@ -94,7 +94,7 @@ def synthesize(
     entity: str | None = None,
     contributions: int = 1,
     confidence: float = 0.95,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
 ) -> SyntheticTable:
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns.
 
@@ -172,7 +172,7 @@ def synthesize(
         entity=entity,
         contributions=contributions,
         confidence=confidence,
-        policy=policy,
+        policy=None if policy is None else policy_of(policy),
     )
     return request.prepared(data, Budget.of(budget), _ledger(ledger)).run(rows, seed)
 
@@ -190,7 +190,7 @@ def plan_synthesis(
     entity: str | None = None,
     contributions: int = 1,
     confidence: float = 0.95,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
 ) -> QueryPlan:
     """Tell how exact the counts behind a synthetic table will be; no value is read and nothing is spent.
 
@@ -254,7 +254,7 @@ def plan_synthesis(
         entity=entity,
         contributions=contributions,
         confidence=confidence,
-        policy=policy,
+        policy=None if policy is None else policy_of(policy),
     )
     return request.prepared(data, Budget.of(budget), _ledger(ledger)).plan()
 
