@@ -37,7 +37,7 @@ FEW = 12  # up to this many distinct values, a number may be a code for a catego
 BINS = 64  # of the range of a column: finer boundaries lose as much, and end at individual values
 EXACT = 100  # up to this many different whole numbers, such as ages, are their own bins
 NEARLY_ALL = 0.95  # share of the values and of the records that must match a type
-SETS = 40  # up to this many codes, classes may show sets of them; more make texts that nobody reads
+SETS = 200  # up to this many codes, classes show sets of them: labels of codes may give values back, windows do not
 FINER = 1000  # at most this many times smaller than the first width is the smallest interval of a skewed column
 
 
@@ -113,9 +113,9 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
     if codes := _classified(column, values, counts):
         return codes
     if len(values) > FEW and is_code(column, values):
-        return Proposal(Mask(mask="right"))
+        return Proposal(Mask(mask="right"), _cells_of_codes(values))
     if is_postcode(column, values):
-        return Proposal(Mask(mask="right"), kind="postcodes")
+        return Proposal(Mask(mask="right"), _cells_of_codes(values), kind="postcodes")
     if all(map(NUMBER.fullmatch, values)):
         return _intervals(column, np.array(values, dtype=np.float64), counts)
     return _ordered(column, values) or HIDDEN_OR_SETS
@@ -142,14 +142,18 @@ def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal 
         groups = {path(value) for value, fit in zip(values, fits, strict=True) if fit}
         if len({group[-1] for group in groups if group}) < 2:  # one chapter or one region: nothing to choose from
             continue
-        cells: Literal["set", "hierarchy"] = "set" if len(values) <= SETS else "hierarchy"
         return Proposal(
             ClassificationCodes(codes=kind),
-            cells,
+            _cells_of_codes(values),
             kind=f"{CODE_NAMES[kind]} codes",
             sure="sure" if by_name else "likely",
         )
     return None
+
+
+def _cells_of_codes(values: Sequence[str]) -> Literal["set", "hierarchy"]:
+    """Windows of codes, unless their texts would be too long; codes that share a prefix or group lie side by side."""
+    return "set" if len(values) <= SETS else "hierarchy"
 
 
 # The telling words of a name, and the look of codes that is sufficient, or None if only the name is.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.hierarchies.builders import Dates, Flat, Intervals, Mask, build
 from shoal.hierarchies.formats import date_formats, sample
-from shoal.inspection.hierarchy_proposal import BINS, EXACT, Proposal, ProposedSpec, is_code, propose, words
+from shoal.inspection.hierarchy_proposal import BINS, EXACT, SETS, Proposal, ProposedSpec, is_code, propose, words
 
 
 def proposal(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Proposal:
@@ -123,6 +123,7 @@ def test_codes_are_masked():
     assert proposed([f"{i:05}" for i in range(2100, 2150)]) == Mask(mask="right")
     assert proposed([f"{a}{i}" for a in "CJ" for i in range(10, 40)]) == Mask(mask="right")
     assert proposed(numbers(35100, 35150)) == Mask(mask="right")
+    assert [proposal(numbers(10_000, 10_000 + n)).cells for n in (50, SETS, SETS + 1)] == ["set", "set", "hierarchy"]
     assert proposed(numbers(1000, 1050), column="PLZ") == Mask(mask="right")
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shoal
 from shoal.demo.hospital import hospital
 from shoal.errors import DataError, PolicyError
 from shoal.hierarchies.builders import build
@@ -605,3 +606,14 @@ def test_experience_is_no_money_and_a_birthplace_no_date():
     assert role_of("totexp", [str(i % 30) for i in range(N)]) == "sensitive"
     found = inspect(table(birthplace=[f"P{i % 15}" for i in range(N)], sex=["f", "m"] * (N // 2)))
     assert next(column for column in found.columns if column.name == "birthplace").reason.startswith("a place")
+
+
+def test_labels_of_proposed_codes_give_no_value_back() -> None:
+    """Two providers share each prefix: a mask that covers both says that both occur."""
+    providers = [f"{prefix:04}{last}" for prefix in range(100, 130) for last in (1, 2) for _ in range(8)]
+    data = pa.table({"provider": providers, "sex": ["f", "m"] * (len(providers) // 2)})
+    policy = shoal.inspect(data).policy
+    assert policy.columns["provider"].cells == "set"
+    assert "labels-give-back" not in {finding.kind for finding in shoal.anonymize(data, policy).findings}
+    masked = policy.with_columns(provider={"cells": "hierarchy"})
+    assert "labels-give-back" in {finding.kind for finding in shoal.anonymize(data, masked).findings}
