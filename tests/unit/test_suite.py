@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -116,3 +117,14 @@ def test_engines_are_chosen(options: list[str], chosen: set[str], tmp_path: Path
     said = pytest_in(tmp_path, "--collect-only", *options, "test_engines.py")
     found = {line.partition("::test_")[2] for line in said.splitlines() if "::test_" in line}
     assert found == chosen, said
+
+
+def test_the_parts_for_other_pythons_and_versions_exist() -> None:
+    """A path that a move left behind would run no test there."""
+    lists = "part on_another_python with_lowest_versions"
+    script = f"""source <(grep -E '^({lists.replace(" ", "|")})=' .ci/run)
+    printf '%s\\n' "${{part[@]}}" "${{on_another_python[@]}}" "${{with_lowest_versions[@]}}" """
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = done.stdout.split()
+    assert len(paths) > 5
+    assert [path for path in paths if not (ROOT / path).exists()] == []
