@@ -6,8 +6,6 @@ from shoal.attacks.risk import TOLERANCES, Question
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 
-LINKED: tuple[Question, ...] = ("linkability", "inference")
-
 
 def required_size(policy: Policy) -> int:
     """Return the number of persons that a policy requires of every class; at least two."""
@@ -22,8 +20,7 @@ def required_size(policy: Policy) -> int:
 def tolerances(policy: Policy) -> dict[Question, float]:
     """Return what is tolerated of each kind of attack.
 
-    A policy with k persons in every class tolerates that one of k is linked to the right record, and so that one of k
-    has their value inferred.
+    A policy with k persons in every class tolerates that one of k is linked to the right record. It decides nothing on
+    how well their values may be guessed.
     """
-    one_of_k = 1 / required_size(policy)
-    return TOLERANCES | {name: max(TOLERANCES[name], one_of_k) for name in LINKED}
+    return TOLERANCES | {"linkability": max(TOLERANCES["linkability"], 1 / required_size(policy))}

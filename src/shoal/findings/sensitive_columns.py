@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shoal.attacks.risk import NORMAL_95, excess_over_control, percent_words
-from shoal.attacks.tolerances import tolerances
+from shoal.attacks.tolerances import required_size, tolerances
 from shoal.findings.attack_results import attack_findings
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
@@ -71,7 +71,9 @@ def guessed_values(evidence: Evidence) -> Iterator[Finding]:
     """
     from_attacks = () if evidence.attacks is None else attack_findings(evidence.attacks, evidence.policy)
     attacked = {column for finding in from_attacks for column in finding.columns}
-    unbounded, tolerance = unprotected_columns(evidence.policy), tolerances(evidence.policy)["inference"]
+    unbounded = unprotected_columns(evidence.policy)
+    # Each person is one of k in their own class, so that such a gain is chance; attacks have a control against it.
+    tolerance = max(tolerances(evidence.policy)["inference"], 1 / required_size(evidence.policy))
     for name, histogram in evidence.as_attackers_see.sensitive.items():
         if name in attacked or name in unbounded or histogram.n_classes < MIN_CLASSES:
             continue
